@@ -34,7 +34,8 @@ enum class ErrorCode : uint8_t {
 /// The code as it is written for users, for instance "OutputLayoutMismatch".
 const char* name_of(ErrorCode code);
 
-/// The error value of every `Result`: a stable code and a sentence that names the thing, the value, the limit and the way out.
+/// The error value of every `Result`: a stable code and a sentence that names the thing, the value, the limit and the
+/// way out.
 struct JitError {
   ErrorCode code = ErrorCode::kRuntime;
   std::string message;
@@ -52,8 +53,8 @@ inline tl::unexpected<JitError> fail(ErrorCode code, std::string message) {
   return tl::unexpected<JitError>(JitError{code, std::move(message)});
 }
 
-/// Thrown by tensor operations inside a build function, so that model code reads like the maths; `prepare()` turns it into
-/// `ErrorCode::kBuild`. Also used inside readers and compilers below the `Result` boundary, with its own code.
+/// Thrown by tensor operations inside a build function, so that model code reads like the maths; `prepare()` turns it
+/// into `ErrorCode::kBuild`. Also used inside readers and compilers below the `Result` boundary, with its own code.
 class TensorError : public std::runtime_error {
  public:
   explicit TensorError(const std::string& message, ErrorCode code = ErrorCode::kTensor)
@@ -81,7 +82,7 @@ class InternalError : public std::logic_error {
   ((condition) ? (void)0 : ::tandem::throw_internal_error(__FILE__, __LINE__, #condition, (detail)))
 
 /// Returns the error of a Result expression early, or assigns its value to `target`.
-#define TANDEM_TRY(target, expression)                                              \
-  auto target##_result = (expression);                                              \
+#define TANDEM_TRY(target, expression)                                                      \
+  auto target##_result = (expression);                                                      \
   if (!target##_result) return tl::unexpected<::tandem::JitError>(target##_result.error()); \
   auto& target = *target##_result

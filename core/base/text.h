@@ -28,8 +28,8 @@ void append(std::string& out, T value) {
 }
 }  // namespace text_detail
 
-/// Joins texts and numbers into one string. The core's only formatter: std::format is missing on the web target and fmt is
-/// larger than everything that it would print.
+/// Joins texts and numbers into one string. The core's only formatter: std::format is missing on the web target and fmt
+/// is larger than everything that it would print.
 template <typename... Parts>
 std::string concat(const Parts&... parts) {
   std::string out;
