@@ -1,0 +1,53 @@
+# Test programs by folder; each is absent while its folder has no files.
+#   tests/reference/*.cc          the float64 reference (library tandem_reference)
+#   tests/{unit,cross,models}/*_test.cc   one program per folder; tests whose suite ends in "Slow" get the label slow
+#   tests/standalone/*_test.cc    one program per file, for tests that replace operator new or need a fresh process
+#   tests/bench/*_bench.cc        one benchmark per file
+#   tests/support/*.cc            helpers of all of them
+enable_testing()
+find_package(GTest REQUIRED)
+
+set(test_definitions "TANDEM_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"" "TANDEM_BINARY_DIR=\"${PROJECT_BINARY_DIR}\"")
+tandem_part(tandem_reference FILES tests/reference/*.cc LINK tandem_core)
+tandem_part(tandem_test_support FILES tests/support/*.cc LINK tandem_reference tandem_native GTest::gtest)
+target_compile_definitions(tandem_test_support ${tandem_test_support_scope} ${test_definitions})
+
+# Two shards per program, so that ctest keeps two cores busy; every gtest run writes its counts to an XML file.
+function(tandem_register_tests program label)
+  foreach(shard 0 1)
+    add_test(NAME ${label}.${shard} COMMAND ${program} --gtest_brief=1 --gtest_filter=-*Slow.*
+      --gtest_output=xml:${PROJECT_BINARY_DIR}/results/${label}.${shard}.xml)
+    set_tests_properties(${label}.${shard} PROPERTIES LABELS ${label} TIMEOUT 900
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=${shard}")
+  endforeach()
+  add_test(NAME ${label}.slow COMMAND ${program} --gtest_brief=1 --gtest_filter=*Slow.*
+    --gtest_output=xml:${PROJECT_BINARY_DIR}/results/${label}.slow.xml)
+  set_tests_properties(${label}.slow PROPERTIES LABELS "${label};slow" TIMEOUT 1800)
+endfunction()
+
+foreach(label unit cross models)
+  tandem_program(tandem_${label} FILES tests/${label}/*_test.cc LINK tandem_test_support GTest::gtest_main GTest::gmock)
+  if(TARGET tandem_${label})
+    tandem_register_tests(tandem_${label} ${label})
+  endif()
+endforeach()
+
+tandem_files(standalone FILES tests/standalone/*_test.cc)
+foreach(file IN LISTS standalone)
+  cmake_path(GET file STEM stem)
+  cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE relative)
+  tandem_program(${stem} FILES ${relative} LINK tandem_test_support GTest::gtest_main)
+  add_test(NAME standalone.${stem} COMMAND ${stem} --gtest_brief=1
+    --gtest_output=xml:${PROJECT_BINARY_DIR}/results/standalone.${stem}.xml)
+  set_tests_properties(standalone.${stem} PROPERTIES LABELS standalone TIMEOUT 900)
+endforeach()
+
+tandem_files(benchmarks FILES tests/bench/*_bench.cc)
+if(benchmarks)
+  find_package(benchmark REQUIRED)
+  foreach(file IN LISTS benchmarks)
+    cmake_path(GET file STEM stem)
+    cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE relative)
+    tandem_program(${stem} FILES ${relative} LINK tandem_native benchmark::benchmark DEFINITIONS ${test_definitions})
+  endforeach()
+endif()
