@@ -9,8 +9,13 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
-set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g0 -DNDEBUG")
-set(CMAKE_C_FLAGS_RELEASE "-O2 -g0 -DNDEBUG")
+set(release_flags "-O2 -g0 -DNDEBUG")
+if(EMSCRIPTEN)
+  # Small code starts sooner in a browser. em++ adds -fno-inline-functions at -Os by itself; that must not stand.
+  set(release_flags "-Os -finline-functions -g0 -DNDEBUG")
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "${release_flags}")
+set(CMAKE_C_FLAGS_RELEASE "${release_flags}")
 
 # Contraction is off: whether an FMA is used is the kernel IR's decision, never the compiler's.
 add_compile_options(-ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow -Werror)
