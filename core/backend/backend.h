@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/kernel/capabilities.h"
+#include "core/kernel/kernel.h"
+
+namespace tandem {
+
+/// What a slot (a buffer of a plan) is for. Backends whose memory is elsewhere copy accordingly.
+enum class SlotRole : uint8_t {
+  kInput,     ///< Written by the caller before each step.
+  kConstant,  ///< Weights as the model gave them; written once, read by prepare calls (and by steps when used as they
+              ///< are).
+  kPacked,    ///< Written by prepare calls, read by steps.
+  kIntermediate,  ///< Written and read within one step.
+  kState,         ///< Written by one step, read by the next.
+  kOutput,        ///< Written by a step, read by the caller.
+};
+
+/// One buffer of a plan.
+struct Slot {
+  SlotRole role = SlotRole::kIntermediate;
+  DType dtype = DType::kF32;
+  int64_t bytes = 0;  ///< Size at the upper bounds of all variables.
+  std::string name;   ///< Of the input, output or weight; for messages.
+};
+
+/// One call of a kernel in a plan.
+struct KernelCall {
+  uint32_t kernel = 0;           ///< Number in Program::kernels.
+  std::vector<uint32_t> slots;   ///< One per buffer parameter.
+  std::vector<Index> variables;  ///< One per kernel variable, over the program's variables.
+  Index range = 1;               ///< The kernel's range extent over the program's variables.
+  std::string origin;            ///< Where in the model it comes from, for profiles.
+};
+
+/// Everything a backend needs to make a plan executable: distinct kernels, and two lists of calls.
+struct Program {
+  std::vector<Kernel> kernels;
+  std::vector<KernelCall> prepare_calls;  ///< Run once: folding and packing of constants.
+  std::vector<KernelCall> step_calls;     ///< Run at every execute.
+  std::vector<Slot> slots;
+  std::vector<Index> variables;  ///< kVariable leaves, in the order of the values given to run().
+};
+
+/// The two lists of a program.
+enum class Phase : uint8_t { kPrepare, kStep };
+
+/// A program compiled and loaded. Destroying it gives back code, table slots and whatever else it holds.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+
+  /// Runs calls [first, last) of a phase. `slots[i]` is the 64-byte aligned address of slot i, `variables[i]` the value
+  /// of variable i (already checked against its bounds). Allocates nothing and throws nothing; false means that the
+  /// machine behind it is broken (a Wasm trap, a dead runner process), and `failure()` says how.
+  virtual bool run(Phase phase, void* const* slots, const int64_t* variables, size_t first, size_t last) noexcept = 0;
+
+  /// Why the last run returned false.
+  virtual std::string failure() const { return {}; }
+
+  /// The kernels in the backend's own language, for people: C, WebAssembly text, assembly. Empty when there is none.
+  virtual std::string source() const { return {}; }
+  /// The bytes that were loaded (an object file, a Wasm module); for tests and caches.
+  virtual std::vector<uint8_t> binary() const { return {}; }
+};
+
+/// What compiling did, for counters, profiles and tests.
+struct CompileStatistics {
+  int kernels = 0;         ///< Distinct kernels in the program.
+  int compiled_units = 0;  ///< Translation units or modules compiled now.
+  int cached_units = 0;    ///< Taken from the cache.
+  double generate_ms = 0;  ///< Printing or emitting.
+  double compile_ms = 0;   ///< In the compiler.
+  double load_ms = 0;      ///< Linking or instantiating.
+};
+
+/// A machine that compiles and runs kernels. Implementations live in backends/; the program chooses one when it starts.
+/// All methods may be called from several threads at once.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// "native", "wasm", "interpreter".
+  virtual std::string name() const = 0;
+  /// What the host has; plans may be made for less.
+  virtual Capabilities capabilities() const = 0;
+  /// Compiles and loads a program for the given capabilities; kDevice when the machine can't.
+  virtual Result<std::unique_ptr<Executable>> compile(const Program& program, const Capabilities& capabilities,
+                                                      Numerics numerics, CompileStatistics& statistics) = 0;
+
+  /// Memory that kernels can reach, 64-byte aligned, zeroed. Null when there is none. Backends whose memory is
+  /// elsewhere keep the host's copy here.
+  virtual void* allocate(size_t bytes) = 0;
+  virtual void release(void* memory, size_t bytes) = 0;
+};
+
+}  // namespace tandem

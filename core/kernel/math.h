@@ -1,0 +1,37 @@
+#pragma once
+
+#include "core/kernel/builder.h"
+#include "core/kernel/capabilities.h"
+
+namespace tandem {
+
+/// Mathematical functions as kernel instructions, for f32 and f64 values of any number of lanes: the same polynomials
+/// on every target. With `fused` a * b + c is one fma, otherwise two roundings; the bits without `fused` are the
+/// reproducible ones. Bounds, in units in the last place against a higher-precision reference over the full range,
+/// stand at each function and are held by tests; infinities, NaN and signed zeros are exact as in the op table.
+struct MathContext {
+  KernelBuilder& builder;
+  bool fused = false;
+  bool half_conversion = false;
+};
+
+/// a * b + c by the context's rule; a one-lane value never fuses on a machine without scalar FMA.
+ValueId multiply_add(MathContext context, ValueId a, ValueId b, ValueId c);
+
+ValueId exponential(MathContext context, ValueId x);
+ValueId logarithm(MathContext context, ValueId x);
+ValueId sine(MathContext context, ValueId x);
+ValueId cosine(MathContext context, ValueId x);
+ValueId hyperbolic_tangent(MathContext context, ValueId x);
+ValueId sigmoid(MathContext context, ValueId x);
+ValueId error_function(MathContext context, ValueId x);
+ValueId power(MathContext context, ValueId x, ValueId y);
+
+/// Raw f16 or bf16 bits in i32 to f32, exact.
+ValueId half_to_float(MathContext context, ValueId bits);
+ValueId bfloat16_to_float(MathContext context, ValueId bits);
+/// f32 to raw bits in i32: one rounding to nearest even, denormals kept, NaN stays NaN. bfloat16 is integer arithmetic.
+ValueId float_to_half(MathContext context, ValueId value);
+ValueId float_to_bfloat16(MathContext context, ValueId value);
+
+}  // namespace tandem
