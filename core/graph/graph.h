@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
-#include <variant>
 #include <vector>
 
 #include "core/base/dtype.h"
@@ -18,6 +20,12 @@ enum class Op : uint8_t {
 #define TANDEM_OP(identifier, ...) identifier,
 #include "core/graph/ops.def"
 };
+
+/// Number of operations, for tables indexed by them.
+inline constexpr int kOpCount = 0
+#define TANDEM_OP(identifier, ...) +1
+#include "core/graph/ops.def"
+    ;
 
 enum class OpClass : uint8_t { kLeaf, kUnary, kBinary, kTernary, kMovement, kNary, kReduce, kContract };
 enum class TypeRule : uint8_t { kSame, kCompare, kFloat, kInteger, kSelect, kGiven, kFirst };
@@ -32,6 +40,8 @@ struct OpInfo {
 };
 const OpInfo& info(Op op);
 inline const char* name_of(Op op) { return info(op).text; }
+/// The op with this printed name, or nothing.
+std::optional<Op> op_named(std::string_view text);
 constexpr bool is_elementwise(OpClass c) {
   return c == OpClass::kUnary || c == OpClass::kBinary || c == OpClass::kTernary;
 }
@@ -51,7 +61,8 @@ struct ConstantData {
 };
 
 /// What an op needs beside its operands. Which fields an op uses:
-///   input: number, name, strides optional | constant: data | scalar: value | size: numbers[0] | iota: axis
+///   input: count = number, name, size = strides in elements (empty: dense) | constant: data
+///   scalar: value (floats) or integer | size: size = {the expression} | iota: axis
 ///   cast, bitcast: (the node's dtype) | reshape, expand: (the node's shape) | permute: order | pad, reflect_pad: begin
 ///   = before, size = after | shrink: begin, size | stride: size = step | flip: order = flags | window: axis, size =
 ///   {size}, begin = {step, dilation} | concat, gather: axis | reduce, contract: count
@@ -88,6 +99,7 @@ class Graph {
   NodeId make(Op op, std::span<const NodeId> operands, Attributes attributes = {}, DType dtype = DType::kF32,
               Shape shape = {});
 
+  /// The reference stays valid while the graph lives, whatever is made later.
   const Node& node(NodeId id) const { return nodes_[id]; }
   size_t size() const { return nodes_.size(); }
 
@@ -96,9 +108,21 @@ class Graph {
   void pop_origin();
 
  private:
-  std::vector<Node> nodes_;
+  std::deque<Node> nodes_;
   std::unordered_map<uint64_t, std::vector<NodeId>> by_hash_;
   std::vector<std::string> origins_;
+};
+
+/// Names the part of a model that makes nodes while the scope lives: OriginScope scope(graph, "encoder.0").
+class OriginScope {
+ public:
+  OriginScope(Graph& graph, std::string scope) : graph_(graph) { graph_.push_origin(std::move(scope)); }
+  ~OriginScope() { graph_.pop_origin(); }
+  OriginScope(const OriginScope&) = delete;
+  OriginScope& operator=(const OriginScope&) = delete;
+
+ private:
+  Graph& graph_;
 };
 
 /// A graph with its named results: what rewriting and scheduling work on.
@@ -107,5 +131,10 @@ struct GraphModule {
   std::vector<NodeId> outputs;
   std::vector<std::string> output_names;
 };
+
+/// The nodes that the outputs need, smallest number (operands) first.
+std::vector<NodeId> reachable_nodes(const Graph& graph, std::span<const NodeId> outputs);
+/// Copies a node, and all that it needs, into another graph; returns its number there.
+NodeId import_node(Graph& target, const Graph& source, NodeId id);
 
 }  // namespace tandem
