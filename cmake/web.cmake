@@ -18,7 +18,7 @@ if(entry)
     # thereby never meets Emscripten's fetch() of a file path in Node.
     -sMODULARIZE=1 -sEXPORT_ES6=1 -sEXPORT_NAME=createModule -sENVIRONMENT=web,worker -sUSE_ES6_IMPORT_META=0
     -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 -sINVOKE_RUN=0 -sASSERTIONS=0 -sMINIMAL_RUNTIME=0
-    "-sEXPORTED_FUNCTIONS=_malloc,_free" "-sEXPORTED_RUNTIME_METHODS=wasmMemory,wasmTable"
+    "-sEXPORTED_FUNCTIONS=_malloc,_free"
     --no-entry)
   tandem_files(libraries FILES web/emscripten/*.js)
   foreach(library IN LISTS libraries)

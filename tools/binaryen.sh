@@ -81,6 +81,7 @@ compile_one() {
   "$compiler" $flags_line -c "$root/src/$1.cpp" -o "$work/objects/$(basename "$1").o"
 }
 export -f compile_one
+# shellcheck disable=SC2016  # the inner shell expands it
 printf '%s\n' "${sources[@]}" | xargs -P "${TANDEM_JOBS:-2}" -I {} bash -c 'compile_one "$1"' _ {} >&2
 "$archiver" rcs "$work/out/libbinaryen_encoder.a" "$work"/objects/*.o
 (cd "$root/src" && find . \( -name '*.h' -o -name '*.def' -o -name '*.inc' \) -print0 | xargs -0 cp --parents -t "$work/out/include")

@@ -1,0 +1,3 @@
+#include <tandem/tandem.h>
+
+int main() { return 0; }
