@@ -17,6 +17,9 @@ namespace tandem {
 class KernelBuilder {
  public:
   KernelBuilder();
+  ~KernelBuilder();
+  KernelBuilder(const KernelBuilder&) = delete;
+  KernelBuilder& operator=(const KernelBuilder&) = delete;
 
   /// Adds a buffer argument and returns its number.
   uint32_t add_buffer(DType dtype, Access access, const Index& elements);
@@ -71,8 +74,41 @@ class KernelBuilder {
 
  private:
   struct OpenBlock;
+  struct IndexFacts;
+
+  ValueId make(Instruction&& instruction);
+  ValueId append(Instruction&& instruction, size_t depth);
+  ValueId find_equal(const Instruction& instruction, uint64_t hash) const;
+  size_t visible_depth(const Instruction& instruction, bool& pinned);
+  size_t outermost_depth(const Instruction& instruction);
+  size_t depth_of(ValueId value) const;
+  const IndexFacts& facts(const Index& index);
+  void check_types(const Instruction& instruction) const;
+
+  BlockId new_block();
+  void enter(BlockId block);
+  void leave(BlockId block);
+  OpenBlock& innermost_open(bool loop);
+
+  bool is_constant(ValueId value) const;
+  bool is_number(ValueId value, double number) const;
+  bool all_bits_set(ValueId value) const;
+  ValueId fold(Opcode opcode, Type result, const ValueId* operands, int count);
+  ValueId simplify_unary(Opcode opcode, ValueId a, Type result) const;
+  ValueId simplify_binary(Opcode opcode, ValueId a, ValueId b);
+  ValueId simplify_float(Opcode opcode, ValueId a, ValueId b) const;
+  ValueId simplify_integer(Opcode opcode, ValueId a, ValueId b);
+  void match_lanes(ValueId& a, ValueId& b);
+  ValueId half_of(Opcode opcode, ValueId value);
+
   Kernel kernel_;
-  std::vector<OpenBlock> open_;
+  std::vector<OpenBlock> open_;                        // From the outermost to the innermost.
+  std::vector<BlockId> block_of_;                      // By value.
+  std::vector<uint64_t> hash_of_;                      // By value; 0 for those that are never shared.
+  std::vector<size_t> depth_of_block_;                 // By block: position in open_.
+  std::vector<BlockId> block_of_loop_;                 // By counter number.
+  std::unordered_multimap<uint64_t, ValueId> shared_;  // Pure instructions of the open blocks, by hash.
+  std::unordered_map<const IndexNode*, IndexFacts> facts_;
 };
 
 /// How a dtype is held in registers.

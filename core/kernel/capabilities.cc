@@ -1,0 +1,40 @@
+#include "core/kernel/capabilities.h"
+
+#include "core/base/text.h"
+
+namespace tandem {
+
+std::string_view name_of(Numerics numerics) { return numerics == Numerics::kFast ? "fast" : "reproducible"; }
+
+std::string Capabilities::text() const {
+  return concat("isa=", isa, " vector_bytes=", vector_bytes, " vector_registers=", vector_registers, " fma=", fma,
+                " half_conversion=", half_conversion, " bfloat16_dot=", bfloat16_dot, " wasm=", wasm);
+}
+
+std::optional<Capabilities> capabilities_named(std::string_view isa) {
+  Capabilities result;
+  result.isa = std::string(isa);
+  if (isa == "avx512") {
+    result.vector_bytes = 64;
+    result.vector_registers = 32;
+    result.fma = result.half_conversion = result.bfloat16_dot = true;
+  } else if (isa == "avx2") {
+    result.vector_bytes = 32;
+    result.fma = result.half_conversion = true;
+  } else if (isa == "sse+fma") {
+    result.fma = true;
+  } else if (isa == "wasm-simd128") {
+    result.wasm = true;
+  } else if (isa == "wasm-relaxed") {
+    result.fma = result.wasm = true;
+  } else if (isa == "interpreter") {
+    result.vector_bytes = 64;
+    result.vector_registers = 32;
+    result.fma = true;
+  } else if (isa != "sse") {
+    return std::nullopt;
+  }
+  return result;
+}
+
+}  // namespace tandem
