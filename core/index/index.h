@@ -74,6 +74,12 @@ class Index {
   int64_t offset() const;
   struct Term;
   const std::vector<Term>& terms() const;
+  /// kLoop: the counter runs over [begin, end) in steps of `step`; an internal error otherwise.
+  const Index& loop_begin() const;
+  const Index& loop_end() const;
+  int64_t loop_step() const;
+  /// kLane: the number of lanes; an internal error otherwise.
+  int64_t lanes() const;
   /// kProduct, kFloorDiv, kMod, kMin, kMax: the operands.
   const std::vector<Index>& operands() const;
 
