@@ -37,33 +37,30 @@ add_group() {
 [ $# -gt 0 ] || set -- native test web browser lint
 for group in "$@"; do add_group "$group"; done
 
-installed() { dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
-
-# Runs a command as root, or says what to run.
-as_root() {
-  if [ "$(id -u)" = 0 ]; then
-    "$@"
-  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
-    sudo -n env DEBIAN_FRONTEND=noninteractive "$@"
-  else
-    echo "setup.sh: root rights are needed. Run this, then try again:" >&2
-    echo "  sudo $*" >&2
-    exit 1
-  fi
-}
-
 install_packages() {
   command -v apt-get >/dev/null || { echo "setup.sh: this is not Debian; please install: $*" >&2; exit 1; }
-  export DEBIAN_FRONTEND=noninteractive
   local install=(apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 "$@")
+  local update=(apt-get update -qq)
+  local as_root=(env DEBIAN_FRONTEND=noninteractive)
+  if [ "$(id -u)" != 0 ]; then
+    if ! sudo -n true 2>/dev/null; then
+      echo "setup.sh: packages are missing and root rights are needed. Run this, then try again:" >&2
+      echo "  sudo apt-get update && sudo apt-get install -y --no-install-recommends $*" >&2
+      exit 1
+    fi
+    as_root=(sudo -n "${as_root[@]}")
+  fi
   local log
   log=$(mktemp)
   echo "installing from Debian: $*"
-  if ! apt-cache show "$@" >/dev/null 2>&1; then as_root apt-get update -qq >"$log" 2>&1 || { cat "$log" >&2; exit 1; }; fi
-  # A list of packages may be too old to fetch from: once more with a fresh one.
-  as_root "${install[@]}" >"$log" 2>&1 ||
-    { as_root apt-get update -qq && as_root "${install[@]}"; } >"$log" 2>&1 ||
-    { cat "$log" >&2; echo "setup.sh: apt-get could not install: $*" >&2; exit 1; }
+  # The package lists are fetched only if they do not know a package or are too old to install from.
+  if ! apt-cache show "$@" >/dev/null 2>&1; then "${as_root[@]}" "${update[@]}" >"$log" 2>&1 || true; fi
+  if ! "${as_root[@]}" "${install[@]}" >>"$log" 2>&1 &&
+    ! { "${as_root[@]}" "${update[@]}" && "${as_root[@]}" "${install[@]}"; } >>"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    echo "setup.sh: apt-get could not install: $*" >&2
+    exit 1
+  fi
   rm -f "$log"
 }
 

@@ -39,7 +39,8 @@ constexpr std::optional<DType> dtype_named(std::string_view name) {
   return std::nullopt;
 }
 
-/// The dtype of a C++ element type: `dtype_of<float>` is kF32. Half types have their storage structs in core/base/half.h.
+/// The dtype of a C++ element type: `dtype_of<float>` is kF32. Half types have their storage structs in
+/// core/base/half.h.
 template <typename T>
 inline constexpr DType dtype_of = T::kDType;
 template <>
