@@ -23,7 +23,7 @@ select_files() { printf '%s\n' "${files[@]}" | grep -E "$1" || true; }
 mapfile -t cpp < <(select_files '\.(cc|h|def)$')
 mapfile -t written < <(select_files '(\.(cc|h|def|js|mjs|ts|cmake|sh|md|html|css|py)|CMakeLists\.txt|/run)$' | grep -v '^tests/checks/house.sh$')
 mapfile -t code < <(printf '%s\n' "${written[@]}" | grep -v '\.md$')
-search() { local pattern=$1; shift; [ $# -eq 0 ] || grep -nHE "$pattern" "$@" 2>/dev/null || true; }
+search() { local pattern=$1; shift; [ $# -eq 0 ] || grep -nHE -e "$pattern" "$@" 2>/dev/null || true; }
 
 report "files are at most 500 lines long" \
   "$(for f in "${code[@]}"; do n=$(wc -l <"$f"); [ "$n" -le 500 ] || echo "$f: $n lines"; done)"
@@ -32,6 +32,8 @@ report "README files of folders are at most 30 lines long" \
 report "lines of C++ are at most 120 columns wide" \
   "$(for f in "${cpp[@]}"; do [[ "$f" == *.def ]] || awk 'length($0) > 120 { print FILENAME ":" FNR }' "$f"; done)"
 report "nothing is left to be done later" "$(search '\b(TODO|FIXME|XXX|HACK)\b' "${code[@]}")"
+report "no test is skipped or switched off" \
+  "$(search 'GTEST_SKIP|DISABLED_|\b(test|it|describe|t)\.(skip|todo|only)\b|\b(skip|todo): *(true|.[A-Za-z])' "${code[@]}")"
 report "no path of one machine" "$(search '(^|[^A-Za-z0-9_.}])/(work|root|home)/|/tmp/wt' "${written[@]}")"
 report "no host of a package registry" \
   "$(search 'registry\.(npmjs|yarnpkg)|npmjs\.org|deb\.debian\.org|"resolved"' "${written[@]}" package-lock.json .npmrc)"
