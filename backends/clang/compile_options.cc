@@ -1,0 +1,36 @@
+#include "backends/clang/compile_options.h"
+
+namespace tandem {
+
+namespace {
+
+// Our kernels are vectorised and unrolled when they arrive: what is left is to clean up, to hoist and to simplify
+// subscripts. Vectorisers, unrollers and the idiom recogniser (which would call memset) have no place here.
+constexpr const char* kPasses =
+    "always-inline,"
+    "function(sroa<modify-cfg>,early-cse<memssa>,instcombine,simplifycfg,loop-mssa(loop-rotate,licm),loop(indvars),"
+    "early-cse<memssa>,instcombine,simplifycfg,dce)";
+
+}  // namespace
+
+CompileOptions compile_options_for(const Capabilities& capabilities, bool debug) {
+  CompileOptions options;
+  options.passes = kPasses;
+  auto& arguments = options.arguments;
+  arguments = {"-triple", "x86_64-pc-linux-gnu", "-emit-llvm-only", "-x", "c", "-std=gnu11", "-nostdsysteminc",
+               "-nobuiltininc", "-mrelocation-model", "pic", "-pic-level", "2", "-mframe-pointer=none",
+               // The order and rounding of every operation are the kernel's: nothing is contracted, integers wrap.
+               "-ffp-contract=off", "-fwrapv", "-relaxed-aliasing",
+               // Objects stand alone: no loop may become a call of memset.
+               "-ffreestanding", "-fno-builtin", "-O2", "-disable-llvm-passes", "-w"};
+  const char* cpu = capabilities.vector_bytes >= 64 ? "x86-64-v4" : capabilities.vector_bytes >= 32 ? "x86-64-v3" : "x86-64-v2";
+  arguments.insert(arguments.end(), {"-target-cpu", cpu});
+  if (capabilities.fma) arguments.insert(arguments.end(), {"-target-feature", "+fma"});
+  if (capabilities.half_conversion) arguments.insert(arguments.end(), {"-target-feature", "+f16c"});
+  // x86-64-v4 prefers 256 bits by default and would split every 64-byte vector.
+  if (capabilities.vector_bytes >= 64) arguments.push_back("-mprefer-vector-width=512");
+  if (debug) arguments.insert(arguments.end(), {"-debug-info-kind=line-tables-only", "-dwarf-version=4", "-funwind-tables=2"});
+  return options;
+}
+
+}  // namespace tandem

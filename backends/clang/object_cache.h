@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tandem {
+
+/// Object files on disk, by key. Its files are executed: the folder must belong to the user and be closed to others, and
+/// every file carries a checksum. Any number of processes and threads may use one folder at once; nothing here ever
+/// fails: without a usable folder, every look-up misses and nothing is stored.
+class ObjectCache {
+ public:
+  /// The folder that the environment names: TANDEM_CACHE_DIR, else XDG_CACHE_HOME/tandem, else HOME/.cache/tandem;
+  /// empty (no cache) when TANDEM_CACHE is "off" or none of them is set.
+  static std::string folder_from_environment();
+  /// TANDEM_CACHE_MAX_BYTES, or 1 GiB.
+  static uint64_t limit_from_environment();
+
+  /// Uses (and makes, with mode 0700) the folder `<folder>/objects-v1`. Empty: no cache.
+  ObjectCache(const std::string& folder, uint64_t limit_bytes);
+  ~ObjectCache();
+  ObjectCache(const ObjectCache&) = delete;
+  ObjectCache& operator=(const ObjectCache&) = delete;
+
+  bool usable() const { return folder_ >= 0; }
+  /// Why the folder is not used; empty when it is or when no cache was asked for.
+  const std::string& warning() const { return warning_; }
+
+  /// The object with this key (64 hexadecimal digits). Damaged, foreign or truncated files count as absent.
+  std::optional<std::vector<uint8_t>> find(const std::string& key) const;
+  /// Stores an object; when all files together exceed the limit, those used longest ago go.
+  void store(const std::string& key, const std::vector<uint8_t>& object) const;
+
+ private:
+  void open_folder(const std::string& folder);
+  void trim() const;
+
+  int folder_ = -1;
+  uint64_t limit_bytes_;
+  std::string warning_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,236 @@
+#include "backends/clang/print_c.h"
+
+#include <unordered_set>
+
+#include "backends/clang/c_prelude.h"
+#include "backends/clang/print_c_expression.h"
+#include "backends/clang/print_c_index.h"
+#include "backends/clang/sha256.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace tandem {
+
+namespace {
+
+// Names come from models: nothing in them may end a comment or a line.
+std::string comment_text(const std::string& text) {
+  std::string out;
+  for (char c : text) {
+    bool plain = c >= ' ' && c <= '~' && c != '\\' && c != '?';
+    if (c == '/' && !out.empty() && out.back() == '*') plain = false;
+    if (c == '*' && !out.empty() && out.back() == '/') plain = false;
+    out += plain ? c : '_';
+  }
+  return out;
+}
+
+std::string symbol_part(const std::string& text) {
+  std::string out;
+  for (char c : text) {
+    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    out += plain ? c : '_';
+    if (out.size() == 40) break;
+  }
+  return out;
+}
+
+const char* name_of_access(Access access) {
+  return access == Access::kRead ? "read" : access == Access::kWrite ? "written" : "read and written";
+}
+
+/// Prints one kernel: an inlined body that takes each pointer as a restrict parameter (clang heeds `restrict` nowhere
+/// else) and the function that unpacks the arguments.
+class KernelPrinter {
+ public:
+  KernelPrinter(CPrelude& prelude, const Kernel& kernel, const Capabilities& capabilities)
+      : prelude_(prelude), kernel_(kernel), capabilities_(capabilities), expressions_(prelude, kernel),
+        indices_(prelude, kernel.variables) {}
+
+  /// The kernel's functions, and its symbol: name and hash of the text, so that equal symbols mean equal code.
+  std::string print(std::string& symbol);
+
+ private:
+  void line(const std::string& text) { out_.append(2 * depth_, ' ').append(text).append("\n"); }
+  void block(BlockId id) {
+    depth_++;
+    for (ValueId id_of_value : kernel_.blocks[id]) statement(id_of_value);
+    depth_--;
+  }
+  void statement(ValueId id);
+  void body();
+  void store(const Instruction& instruction);
+  void loop(const Instruction& instruction);
+  std::string load(const Instruction& instruction);
+  std::string address(const Instruction& instruction) {
+    return concat("b", instruction.buffer, " + ", indices_.print(instruction.index, true));
+  }
+  std::string subscript(const Instruction& instruction) {
+    return concat("b", instruction.buffer, "[", indices_.print(instruction.index), "]");
+  }
+  std::string first_lanes(const Instruction& instruction, DType dtype) {
+    return concat(prelude_.first_lanes(static_cast<int>(size_of(dtype)), instruction.type.lanes), "(",
+                  indices_.print(*instruction.count), ")");
+  }
+  void check(const Instruction& instruction) const;
+
+  CPrelude& prelude_;
+  const Kernel& kernel_;
+  const Capabilities& capabilities_;
+  CExpressionPrinter expressions_;
+  CIndexPrinter indices_;
+  std::string out_;
+  size_t depth_ = 0;
+};
+
+// Without the instruction, clang would call a library function that isn't there.
+void KernelPrinter::check(const Instruction& instruction) const {
+  const bool half = instruction.opcode == Opcode::kHalfToFloat || instruction.opcode == Opcode::kFloatToHalf;
+  if ((instruction.opcode == Opcode::kFma && !capabilities_.fma) || (half && !capabilities_.half_conversion))
+    throw InternalError(concat("kernel \"", kernel_.name, "\" uses ", name_of(instruction.opcode), ", which ",
+                               capabilities_.isa, " does not have"));
+}
+
+std::string KernelPrinter::load(const Instruction& instruction) {
+  const DType dtype = kernel_.buffers[instruction.buffer].dtype;
+  const Type type = instruction.type;
+  if (type.lanes == 1) {
+    if (!instruction.count) return subscript(instruction);
+    return concat(indices_.print(*instruction.count), " > 0 ? ", subscript(instruction), " : ",
+                  expressions_.constant(type, instruction.number, instruction.integer));
+  }
+  const std::string memory = prelude_.memory_vector(dtype, type.lanes);
+  const bool same = prelude_.element_vector(dtype, type.lanes) == prelude_.type(type);
+  std::string raw;
+  if (!instruction.count) {
+    raw = concat("*(const ", memory, "*)(", address(instruction), ")");
+    return same ? raw : concat("__builtin_convertvector(", raw, ", ", prelude_.type(type), ")");
+  }
+  // Elements narrower than the register can't hold every fill: those lanes are set after widening.
+  const std::string fill = expressions_.constant(type, instruction.number, instruction.integer);
+  raw = concat("__builtin_masked_load(", first_lanes(instruction, dtype), ", ", address(instruction), ", ",
+               same ? fill : concat("(", prelude_.element_vector(dtype, type.lanes), ")(0)"), ")");
+  if (same) return raw;
+  raw = concat("__builtin_convertvector(", raw, ", ", prelude_.type(type), ")");
+  if (instruction.integer == 0) return raw;
+  return concat(prelude_.lane_numbers(type), " < (", prelude_.type(type), ")(", prelude_.type({type.scalar, 1}), ")(",
+                indices_.print(*instruction.count), ") ? ", raw, " : ", fill);
+}
+
+void KernelPrinter::store(const Instruction& instruction) {
+  const DType dtype = kernel_.buffers[instruction.buffer].dtype;
+  const Type type = kernel_.instructions[instruction.operands[0]].type;
+  std::string value = concat("v", instruction.operands[0]);
+  if (type.lanes == 1) {
+    const std::string guard = instruction.count ? concat("if (", indices_.print(*instruction.count), " > 0) ") : "";
+    line(concat(guard, subscript(instruction), " = (", CPrelude::element(dtype), ")", value, ";"));
+    return;
+  }
+  const std::string vector = prelude_.element_vector(dtype, type.lanes);
+  if (vector != prelude_.type(type)) value = concat("__builtin_convertvector(", value, ", ", vector, ")");
+  if (instruction.count)
+    line(concat("__builtin_masked_store(", first_lanes(instruction, dtype), ", ", value, ", ", address(instruction), ");"));
+  else
+    line(concat("*(", prelude_.memory_vector(dtype, type.lanes), "*)(", address(instruction), ") = ", value, ";"));
+}
+
+void KernelPrinter::loop(const Instruction& instruction) {
+  const std::string i = concat("i", instruction.loop);
+  const std::string step = instruction.step == 1 ? concat(i, "++") : concat(i, " += ", integer_literal(instruction.step));
+  line(concat("for (long ", i, " = ", indices_.print(instruction.index), "; ", i, " < ",
+              indices_.print(instruction.end, true), "; ", step, ") {"));
+  block(instruction.body);
+  line("}");
+}
+
+void KernelPrinter::statement(ValueId id) {
+  const Instruction& instruction = kernel_.instructions[id];
+  check(instruction);
+  const auto declare = [&](const std::string& expression) {
+    line(concat("const ", prelude_.type(instruction.type), " v", id, " = ", expression, ";"));
+  };
+  switch (instruction.opcode) {
+    case Opcode::kIndex:
+      return declare(concat("(", prelude_.type(instruction.type), ")", indices_.print(instruction.index, true)));
+    case Opcode::kLoad: return declare(load(instruction));
+    case Opcode::kStore: return store(instruction);
+    case Opcode::kVariable:
+      return line(concat(prelude_.type(instruction.type), " r", id, " = v", instruction.operands[0], ";"));
+    case Opcode::kGet: return declare(concat("r", instruction.operands[0]));
+    case Opcode::kSet: return line(concat("r", instruction.operands[0], " = v", instruction.operands[1], ";"));
+    case Opcode::kLoop: return loop(instruction);
+    case Opcode::kIf:
+      line(concat("if (v", instruction.operands[0], ") {"));
+      block(instruction.body);
+      if (instruction.otherwise != 0) {
+        line("} else {");
+        block(instruction.otherwise);
+      }
+      return line("}");
+    default: return declare(expressions_.print(instruction));
+  }
+}
+
+void KernelPrinter::body() {
+  depth_ = 1;
+  if (kernel_.range.is(1)) {
+    line(concat("{ const long i", kernel_.range_loop, " = 0;"));
+  } else {
+    const std::string i = concat("i", kernel_.range_loop);
+    line(concat("for (long ", i, " = begin; ", i, " < end; ", i, "++) {"));
+  }
+  block(0);
+  line("}");
+}
+
+std::string KernelPrinter::print(std::string& symbol) {
+  body();
+  std::string parameters, arguments;
+  for (size_t i = 0; i < kernel_.buffers.size(); i++) {
+    const BufferParameter& buffer = kernel_.buffers[i];
+    parameters += concat(buffer.access == Access::kRead ? "const " : "", CPrelude::element(buffer.dtype), "* restrict b",
+                         i, ", ");
+    arguments += concat("__builtin_assume_aligned(buffers[", i, "], 64), ");
+  }
+  for (size_t i = 0; i < kernel_.variables.size(); i++) {
+    parameters += concat("long n", i, ", ");
+    arguments += concat("variables[", i, "], ");
+  }
+  Sha256 hash;
+  hash.field(parameters);
+  hash.field(out_);
+  symbol = concat("tandem_", symbol_part(kernel_.name), "_", hash.finish_text().substr(0, 16));
+
+  std::string text = concat("\n// ", comment_text(kernel_.name), ", range ", comment_text(kernel_.range.text()), "\n");
+  for (size_t i = 0; i < kernel_.buffers.size(); i++) {
+    const BufferParameter& buffer = kernel_.buffers[i];
+    text += concat("//   b", i, ": ", name_of(buffer.dtype), ", ", name_of_access(buffer.access), ", ",
+                   comment_text(buffer.elements.text()), " elements\n");
+  }
+  for (size_t i = 0; i < kernel_.variables.size(); i++)
+    text += concat("//   n", i, ": ", comment_text(kernel_.variables[i].text()), "\n");
+  text += concat("static inline __attribute__((always_inline)) void ", symbol, "_body(", parameters,
+                 "long begin, long end) {\n", out_, "}\n");
+  text += concat("void ", symbol, "(void* const* buffers, const long* variables, long begin, long end) {\n  ", symbol,
+                 "_body(", arguments, "begin, end);\n}\n");
+  return text;
+}
+
+}  // namespace
+
+CUnit print_c(const std::vector<const Kernel*>& kernels, const Capabilities& capabilities) {
+  CUnit unit;
+  CPrelude prelude;
+  std::string functions;
+  std::unordered_set<std::string> printed;
+  for (const Kernel* kernel : kernels) {
+    std::string symbol;
+    std::string text = KernelPrinter(prelude, *kernel, capabilities).print(symbol);
+    if (printed.insert(symbol).second) functions += text;
+    unit.symbols.push_back(std::move(symbol));
+  }
+  unit.source = prelude.text() + functions;
+  return unit;
+}
+
+}  // namespace tandem
