@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace tandem {
+
+/// Bytes with a known length that can be read at any place: a regular file, or a block of memory.
+class ByteInput {
+ public:
+  virtual ~ByteInput() = default;
+  virtual uint64_t size() const = 0;
+  /// Copies bytes from `position` on; returns how many there were (fewer at the end or after a read error).
+  virtual size_t read_at(uint64_t position, std::span<std::byte> target) const = 0;
+};
+
+/// Views memory that outlives the input.
+std::unique_ptr<ByteInput> memory_input(std::span<const std::byte> bytes);
+
+/// Opens a file; "-" is standard input. Everything that is not a regular file is read to its end first.
+/// kNotFound (with the system's reason), kMemoryLimit.
+Result<std::unique_ptr<ByteInput>> open_input(const std::string& path);
+
+/// All bytes of a file; "-" is standard input. Errors as `open_input`, and kRuntime when a read fails.
+Result<std::vector<std::byte>> read_all_bytes(const std::string& path);
+
+}  // namespace tandem
