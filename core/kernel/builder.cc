@@ -138,7 +138,7 @@ Index KernelBuilder::open_loop(const Index& begin, const Index& end, int64_t ste
   loop.loop = kernel_.loop_count++;
   loop.body = new_block();
   const ValueId number = static_cast<ValueId>(kernel_.instructions.size());
-  const uint32_t counter = loop.loop;
+  const Index counter = loop_counter(loop);
   for (const Index& bound : {begin, end}) {
     for (ValueId value : facts(bound).values) depth_of(value);
     for (uint32_t other : facts(bound).loops)
@@ -151,7 +151,7 @@ Index KernelBuilder::open_loop(const Index& begin, const Index& end, int64_t ste
   hash_of_.push_back(0);
   open_.push_back(OpenBlock{BlockKind::kLoop, body, number, runs});
   enter(body);
-  return begin.is(0) ? Index::loop(counter, end, step) : Index::loop_between(counter, begin, end, step);
+  return counter;
 }
 
 KernelBuilder::OpenBlock& KernelBuilder::innermost_open(bool loop) {

@@ -57,6 +57,11 @@ const char* computation_mistake(const Instruction& instruction, const Type* oper
 
 }  // namespace
 
+Index loop_counter(const Instruction& loop) {
+  if (loop.index.is(0)) return Index::loop(loop.loop, loop.end, loop.step);
+  return Index::loop_between(loop.loop, loop.index, loop.end, loop.step);
+}
+
 const char* type_mistake(const Instruction& instruction, const Type* operands,
                          const std::vector<BufferParameter>& buffers) {
   const Type type = instruction.type;
