@@ -214,10 +214,14 @@ class Parser {
     if (line.numbered('b') != kernel_.buffers.size()) line.fail("buffers are numbered from 0, in order");
     const std::string access = line.word();
     BufferParameter parameter;
-    if (access == "read") parameter.access = Access::kRead;
-    else if (access == "write") parameter.access = Access::kWrite;
-    else if (access == "read_write") parameter.access = Access::kReadWrite;
-    else line.fail(concat("access '", access, "' should be read, write or read_write"));
+    if (access == "read")
+      parameter.access = Access::kRead;
+    else if (access == "write")
+      parameter.access = Access::kWrite;
+    else if (access == "read_write")
+      parameter.access = Access::kReadWrite;
+    else
+      line.fail(concat("access '", access, "' should be read, write or read_write"));
     const std::string dtype = line.word();
     if (!dtype_named(dtype)) line.fail(concat("there is no dtype '", dtype, "'"));
     parameter.dtype = *dtype_named(dtype);
@@ -265,17 +269,17 @@ class Parser {
     read_bounds(line, line.take_bounds());
     if (line.accept("for ")) return loop(line);
     if (line.accept("if ")) {
-      Instruction branch{Opcode::kIf, {}, {operand(line)}};
+      Instruction branch = new_instruction(Opcode::kIf, Type{}, operand(line));
       branch.type = type_of(branch.operands[0]);
       line.expect("{");
       return branch;
     }
     if (line.accept("set ")) {
       const ValueId variable = operand(line);
-      return Instruction{Opcode::kSet, type_of(variable), {variable, operand(line)}};
+      return new_instruction(Opcode::kSet, type_of(variable), variable, operand(line));
     }
     if (line.accept("store ")) {
-      Instruction store{Opcode::kStore, type(line)};
+      Instruction store = new_instruction(Opcode::kStore, type(line));
       store.operands[0] = operand(line);
       memory(line, store);
       return store;
@@ -284,7 +288,7 @@ class Parser {
   }
 
   Instruction loop(Line& line) {
-    Instruction loop{Opcode::kLoop, Type{Scalar::kI64, 1}};
+    Instruction loop = new_instruction(Opcode::kLoop, Type{Scalar::kI64, 1});
     loop.loop = line.numbered('i');
     kernel_.loop_count = std::max(kernel_.loop_count, loop.loop + 1);
     line.expect("in ");
@@ -303,12 +307,18 @@ class Parser {
   Instruction computation(Line& line) {
     const uint32_t name = line.numbered('v');
     line.expect("=");
-    Instruction made{opcode(line), {}};
+    Instruction made = new_instruction(opcode(line), Type{});
     made.type = type(line);
     switch (made.opcode) {
-      case Opcode::kConstant: constant(line, line.word(), made); break;
-      case Opcode::kIndex: made.index = index(line, line.until("")); break;
-      case Opcode::kLoad: memory(line, made); break;
+      case Opcode::kConstant:
+        constant(line, line.word(), made);
+        break;
+      case Opcode::kIndex:
+        made.index = index(line, line.until(""));
+        break;
+      case Opcode::kLoad:
+        memory(line, made);
+        break;
       default:
         for (int i = 0; i < info(made.opcode).operands; i++) made.operands[i] = operand(line);
     }
@@ -325,8 +335,8 @@ class Parser {
     const std::string name = line.word();
     for (int i = 0; i < kOpcodeCount; i++) {
       const Opcode found = static_cast<Opcode>(i);
-      const bool makes_value = found != Opcode::kStore && found != Opcode::kSet && found != Opcode::kLoop &&
-                               found != Opcode::kIf;
+      const bool makes_value =
+          found != Opcode::kStore && found != Opcode::kSet && found != Opcode::kLoop && found != Opcode::kIf;
       if (makes_value && name == name_of(found)) return found;
     }
     line.fail(concat("there is no instruction '", name, "' that makes a value"));
@@ -417,7 +427,7 @@ class Parser {
   Kernel kernel_;
   std::map<std::string, Index> variables_;  // By name as written.
   std::map<uint32_t, Index> counters_;
-  std::map<uint32_t, Index> bounds_;  // Values that the present instruction's expressions use, by written number.
+  std::map<uint32_t, Index> bounds_;    // Values that the present instruction's expressions use, by written number.
   std::map<uint32_t, ValueId> values_;  // By written number.
 };
 

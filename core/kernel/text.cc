@@ -58,18 +58,24 @@ std::string head(ValueId value, const Instruction& instruction) {
 
 std::string plain_text(ValueId value, const Instruction& instruction) {
   switch (instruction.opcode) {
-    case Opcode::kConstant: return concat(head(value, instruction), " ", constant_text(instruction));
-    case Opcode::kIndex: return concat(head(value, instruction), " ", instruction.index.text());
-    case Opcode::kLoad: return concat(head(value, instruction), " ", memory_text(instruction));
+    case Opcode::kConstant:
+      return concat(head(value, instruction), " ", constant_text(instruction));
+    case Opcode::kIndex:
+      return concat(head(value, instruction), " ", instruction.index.text());
+    case Opcode::kLoad:
+      return concat(head(value, instruction), " ", memory_text(instruction));
     case Opcode::kStore:
       return concat("store ", text(instruction.type), " v", instruction.operands[0], " ", memory_text(instruction));
-    case Opcode::kSet: return concat("set v", instruction.operands[0], " v", instruction.operands[1]);
-    case Opcode::kIf: return concat("if v", instruction.operands[0], " {");
+    case Opcode::kSet:
+      return concat("set v", instruction.operands[0], " v", instruction.operands[1]);
+    case Opcode::kIf:
+      return concat("if v", instruction.operands[0], " {");
     case Opcode::kLoop: {
       const std::string step = instruction.step == 1 ? "" : concat(" step ", instruction.step);
       return concat("for i", instruction.loop, " in ", instruction.index.text(), " .. ", instruction.end.text(), step);
     }
-    default: break;
+    default:
+      break;
   }
   std::string out = head(value, instruction);
   for (int i = 0; i < info(instruction.opcode).operands; i++) out += concat(" v", instruction.operands[i]);
