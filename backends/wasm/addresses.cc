@@ -171,6 +171,18 @@ Expression* Addresses::compute_sum(int level, const Index& index) {
   return sum ? code_.add(sum, index.offset()) : code_.i32(index.offset());
 }
 
+// A number from a buffer may keep its bounds only inside an `if` that this code is moved out of; there nothing uses the
+// quotient, and it must not trap.
+Expression* Addresses::divisor_at(int level, const Index& index) {
+  bool is_loaded = false;
+  index.for_each_leaf([&](const Index& leaf) { is_loaded = is_loaded || leaf.kind() == IndexKind::kValue; });
+  if (!is_loaded) return value_at(level, index);
+  const Local divisor = code_.take_new(wasm::Type::i32);
+  levels_[level].owned.push_back(divisor);
+  Expression* is_positive = code_.binary(wasm::GtSInt32, code_.get(divisor), code_.i32(0));
+  return code_.builder().makeSelect(is_positive, code_.tee(divisor, value_at(level, index)), code_.i32(1));
+}
+
 Expression* Addresses::compute_division(int level, const Index& index) {
   const Index& a = index.operands()[0];
   const Index& b = index.operands()[1];
@@ -184,20 +196,20 @@ Expression* Addresses::compute_division(int level, const Index& index) {
     return code_.binary(wasm::ShrSInt32, dividend, code_.i32(__builtin_ctzll(static_cast<uint64_t>(b.constant()))));
   }
   if (a.lower() >= 0) {
-    return code_.binary(is_mod ? wasm::RemUInt32 : wasm::DivUInt32, dividend, value_at(level, b));
+    return code_.binary(is_mod ? wasm::RemUInt32 : wasm::DivUInt32, dividend, divisor_at(level, b));
   }
   // The remainder of a signed division has the dividend's sign; adding the divisor where it is negative rounds down.
   const Local x = code_.take_new(wasm::Type::i32);
   const Local remainder = code_.take_new(wasm::Type::i32);
   levels_[level].owned.push_back(x);
   levels_[level].owned.push_back(remainder);
-  Expression* truncated = code_.binary(wasm::RemSInt32, code_.tee(x, dividend), value_at(level, b));
+  Expression* truncated = code_.binary(wasm::RemSInt32, code_.tee(x, dividend), divisor_at(level, b));
   Expression* sign = code_.binary(wasm::ShrSInt32, code_.tee(remainder, truncated), code_.i32(31));
   if (is_mod) {
     Expression* correction = code_.binary(wasm::AndInt32, sign, value_at(level, b));
     return code_.binary(wasm::AddInt32, correction, code_.get(remainder));
   }
-  Expression* quotient = code_.binary(wasm::DivSInt32, code_.get(x), value_at(level, b));
+  Expression* quotient = code_.binary(wasm::DivSInt32, code_.get(x), divisor_at(level, b));
   return code_.binary(wasm::AddInt32, sign, quotient);
 }
 

@@ -92,6 +92,7 @@ class Addresses {
   Expression* value_at(int level, const Index& index);
   Expression* compute(int level, const Index& index);
   Expression* compute_sum(int level, const Index& index);
+  Expression* divisor_at(int level, const Index& index);
   Expression* compute_division(int level, const Index& index);
   Expression* address_at(int level, uint32_t buffer, const Index& index);
   Expression* moving_address(int level, uint32_t buffer, const Index& index, const Index& coefficient);

@@ -1,9 +1,9 @@
 #include "backends/wasm/emit.h"
 
 #include "backends/wasm/code.h"
+#include "backends/wasm/encode.h"
 #include "backends/wasm/kernel_emitter.h"
 #include "core/base/text.h"
-#include "wasm-binary.h"
 
 namespace tandem {
 
@@ -13,9 +13,6 @@ using wasm_emitter::Addresses;
 using wasm_emitter::Code;
 using wasm_emitter::KernelEmitter;
 using wasm_emitter::Local;
-
-/// V8, SpiderMonkey and JavaScriptCore agree on this limit.
-constexpr size_t kLargestFunction = 7654321;
 
 std::string kernel_function(const Program& program, size_t kernel) {
   // The number keeps equal names apart.
@@ -72,26 +69,6 @@ void emit_calls(wasm::Module& module, const Program& program, const std::vector<
   module.addExport(wasm::Builder::makeExport(name, wasm::Name(name), wasm::ExternalKind::Function));
 }
 
-std::vector<uint8_t> write(wasm::Module& module, const EmitOptions& options) {
-  // The order of types would otherwise come from a map whose keys are pointers.
-  for (const auto& function : module.functions) {
-    module.typeIndices.insert({function->type.getHeapType(), static_cast<wasm::Index>(module.typeIndices.size())});
-  }
-  const wasm::PassOptions pass_options;
-  wasm::BufferWithRandomAccess buffer;
-  wasm::WasmBinaryWriter writer(&module, buffer, pass_options);
-  writer.setNamesSection(options.names);
-  writer.setEmitModuleName(false);
-  writer.write();
-  for (const auto& entry : writer.tableOfContents.functionBodies) {
-    if (entry.size <= kLargestFunction) continue;
-    throw TensorError(concat("function ", entry.name.toString(), " has ", entry.size,
-                             " bytes of WebAssembly, and engines allow ", kLargestFunction, "; split the kernel"),
-                      ErrorCode::kUnsupported);
-  }
-  return std::vector<uint8_t>(buffer.begin(), buffer.end());
-}
-
 std::vector<uint8_t> emit(const Program& program, const Capabilities& capabilities, const EmitOptions& options) {
   check_slots(program);
   wasm::Module module;
@@ -106,7 +83,7 @@ std::vector<uint8_t> emit(const Program& program, const Capabilities& capabiliti
   }
   emit_calls(module, program, program.prepare_calls, "prepare");
   emit_calls(module, program, program.step_calls, "step");
-  return write(module, options);
+  return wasm_emitter::encode(module, options.names);
 }
 
 }  // namespace

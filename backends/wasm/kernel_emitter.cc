@@ -65,13 +65,18 @@ void KernelEmitter::emit(const std::string& name) {
   begin_ = code_.add_parameter(wasm::Type::i32);
   end_ = code_.add_parameter(wasm::Type::i32);
 
-  const int64_t extent = kernel_.range.upper();
-  addresses_.open_loop(kernel_.range_loop, Index::value(kBegin, 0, extent), Index::value(kEnd, 0, extent), 1);
+  const bool has_loop = uses_range_counter_ || !kernel_.range.is(1);
+  if (has_loop) {
+    const int64_t extent = kernel_.range.upper();
+    addresses_.open_loop(kernel_.range_loop, Index::value(kBegin, 0, extent), Index::value(kEnd, 0, extent), 1);
+  }
   Statements body;
   emit_block(0, body);
   addresses_.current().body = std::move(body);
-  Expression* loop = addresses_.close_loop();
-  addresses_.current().body.push_back(loop);
+  if (has_loop) {
+    Expression* loop = addresses_.close_loop();
+    addresses_.current().body.push_back(loop);
+  }
   code_.finish(module_, name, addresses_.close_function());
 }
 
@@ -92,6 +97,7 @@ void KernelEmitter::count_uses() {
       for_each_index(instruction, [&](const Index& index) {
         index.for_each_leaf([&](const Index& leaf) {
           if (leaf.kind() == IndexKind::kValue) uses[leaf.id()] += 2;
+          if (leaf.kind() == IndexKind::kLoop && leaf.id() == kernel_.range_loop) uses_range_counter_ = true;
         });
       });
     }

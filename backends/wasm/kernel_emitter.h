@@ -125,6 +125,7 @@ class KernelEmitter {
   std::vector<Local> variables_;
   Local begin_ = kNoLocal;
   Local end_ = kNoLocal;
+  bool uses_range_counter_ = false;
   Addresses addresses_;
   std::vector<Value> values_;
   std::vector<ValueId> waiting_;  ///< In the order in which they were made.
