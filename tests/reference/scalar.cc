@@ -215,7 +215,8 @@ Element compute_float(Op op, DType dtype, const Element& x, const Element& y) {
   if (roundings > 0) out.error += roundings * half_ulp(dtype) * std::fabs(out.value) + smallest_normal(dtype);
   const double reach = std::fabs(out.value) + out.error;
   if (std::isinf(round_to(dtype, reach))) {  // at or beyond the end of the dtype's range
-    const bool decided = x.error == 0 && y.error == 0 && roundings <= 1;
+    const bool beyond = std::isinf(round_to(dtype, std::fabs(out.value) - out.error));
+    const bool decided = x.error == 0 && y.error == 0 && (roundings <= 1 || beyond);
     out.error = decided ? 0 : infinity;
     out.value = round_to(dtype, out.value);
     if (decided && std::isfinite(out.value)) out.error = half_ulp(dtype) * std::fabs(out.value);
