@@ -95,7 +95,7 @@ void pin_row_statistics(const ProgramBuilder& program, ValueLowerer& lowerer, No
   AccessWalk walk(graph);
   walk.visit = [&](NodeId at, const std::vector<Index>& place) {
     if (program.buffers.count(at)) return false;
-    if (info(graph.node(at).op).op_class != OpClass::kReduce || at == node) return true;
+    if (info(graph.node(at).op).op_class != OpClass::kReduce) return true;
     bool ready = !lowerer.is_pinned(at, place);
     for (const Index& expression : place)
       expression.for_each_leaf([&](const Index& leaf) {
