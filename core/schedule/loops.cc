@@ -79,11 +79,11 @@ std::vector<size_t> choose_axis_order(const ProgramBuilder& program, const Group
     }
   }
   if (most <= 1) return order;
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     // Axes that the load doesn't run over stay where they are relative to the others: outside.
     const int64_t left = steps[a] == 0 ? INT64_MAX : steps[a];
     const int64_t right = steps[b] == 0 ? INT64_MAX : steps[b];
-    return left > right;
+    return left != right ? left > right : a < b;
   });
   return order;
 }
