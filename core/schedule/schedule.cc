@@ -51,7 +51,8 @@ class Scheduler {
       const bool input = node.op == Op::kInput;
       BufferRef buffer;
       buffer.dtype = node.dtype;
-      buffer.strides = dense_strides(node.shape);
+      // An input may be a window of a larger buffer: its declared strides are those of its maximum.
+      buffer.strides = input && !node.attributes.size.empty() ? node.attributes.size : dense_strides(node.shape);
       const std::string& name = input ? node.attributes.name : node.attributes.data->name;
       buffer.slot = builder_.add_slot(input ? SlotRole::kInput : SlotRole::kConstant, node.dtype,
                                       maximum_elements(node.shape), name);
