@@ -56,7 +56,8 @@ MemoryLayout plan_memory(const Program& program) {
     const Slot& buffer = program.slots[slot];
     if (buffer.role == SlotRole::kIntermediate) continue;
     const int64_t bytes = aligned_size(buffer.bytes);
-    const bool only_prepare = !stepped[slot] && (buffer.role == SlotRole::kConstant || buffer.role == SlotRole::kPacked);
+    const bool only_prepare =
+        !stepped[slot] && (buffer.role == SlotRole::kConstant || buffer.role == SlotRole::kPacked);
     if (only_prepare) {
       layout.offsets[slot] = MemoryLayout::kTemporary;
       layout.temporary_bytes += bytes;

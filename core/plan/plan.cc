@@ -35,8 +35,9 @@ Result<std::unique_ptr<Plan>> Plan::make(const GraphModule& module, std::shared_
     plan->statistics_.temporary_bytes = plan->layout_.temporary_bytes;
     const int64_t need = plan->layout_.arena_bytes + plan->layout_.temporary_bytes;
     if (options.memory_limit > 0 && need > options.memory_limit)
-      return fail(ErrorCode::kMemoryLimit, concat("the plan needs ", need, " bytes, the limit is ", options.memory_limit,
-                                                  "; lower the upper bounds of its variables or raise memory_limit"));
+      return fail(ErrorCode::kMemoryLimit,
+                  concat("the plan needs ", need, " bytes, the limit is ", options.memory_limit,
+                         "; lower the upper bounds of its variables or raise memory_limit"));
     const Stopwatch compiling;
     auto executable = plan->backend_->compile(plan->schedule_.program, options.schedule.capabilities,
                                               options.schedule.numerics, plan->statistics_.compile);

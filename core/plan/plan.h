@@ -14,12 +14,12 @@ namespace tandem {
 
 /// One kernel call's share of a profiled execution.
 struct KernelProfile {
-  std::string kernel;     ///< Name of the kernel.
-  std::string origin;     ///< Where in the model the call comes from.
-  int64_t flops = 0;      ///< Estimate, at the variables' upper bounds.
-  int64_t bytes = 0;      ///< Sizes of the buffers that it touches.
-  double wall_us = 0;     ///< Microseconds.
-  double share = 0;       ///< Of the whole execution, 0 to 1.
+  std::string kernel;  ///< Name of the kernel.
+  std::string origin;  ///< Where in the model the call comes from.
+  int64_t flops = 0;   ///< Estimate, at the variables' upper bounds.
+  int64_t bytes = 0;   ///< Sizes of the buffers that it touches.
+  double wall_us = 0;  ///< Microseconds.
+  double share = 0;    ///< Of the whole execution, 0 to 1.
 };
 
 /// How a plan is made.
@@ -32,8 +32,8 @@ struct PlanOptions {
 /// How long the stages of making a plan took, and what they made.
 struct PlanStatistics {
   double schedule_ms = 0;
-  double compile_ms = 0;   ///< Backend compile() as a whole; its own parts are in `compile`.
-  double prepare_ms = 0;   ///< Copying constants and running the prepare calls.
+  double compile_ms = 0;  ///< Backend compile() as a whole; its own parts are in `compile`.
+  double prepare_ms = 0;  ///< Copying constants and running the prepare calls.
   CompileStatistics compile;
   int64_t arena_bytes = 0;
   int64_t temporary_bytes = 0;
@@ -41,8 +41,8 @@ struct PlanStatistics {
 
 /// A scheduled, compiled and allocated graph: run() replays it.
 ///
-/// Inputs are written through `input_data`, outputs read through `output_data`; both stay where they are for the plan's life.
-/// run() allocates nothing, looks up no strings and throws nothing.
+/// Inputs are written through `input_data`, outputs read through `output_data`; both stay where they are for the plan's
+/// life. run() allocates nothing, looks up no strings and throws nothing.
 class Plan {
  public:
   /// Schedules, compiles, allocates, fills constants and runs the prepare calls. The module is only read here.
@@ -71,7 +71,8 @@ class Plan {
   /// Exchanges the places of two slots of equal size: a state's new value becomes the next step's old one.
   void swap_slots(uint32_t a, uint32_t b) { std::swap(slots_[a], slots_[b]); }
 
-  /// Runs the step calls with these values of `variables()` (already checked). False: the backend failed; `failure()` says how.
+  /// Runs the step calls with these values of `variables()` (already checked). False: the backend failed; `failure()`
+  /// says how.
   bool run(const int64_t* values) noexcept {
     return executable_->run(Phase::kStep, slots_.data(), values, 0, schedule_.program.step_calls.size());
   }

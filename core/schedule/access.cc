@@ -14,8 +14,10 @@ bool is_rearrangement(Op op) {
     case Op::kShrink:
     case Op::kStride:
     case Op::kFlip:
-    case Op::kWindow: return true;
-    default: return false;
+    case Op::kWindow:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -69,7 +71,8 @@ std::vector<Index> operand_index(const Graph& graph, const Node& node, const std
   const Shape& operand_shape = graph.node(node.operands[0]).shape;
   std::vector<Index> result = index;
   switch (node.op) {
-    case Op::kReshape: return reshape_index(index, node.shape, operand_shape);
+    case Op::kReshape:
+      return reshape_index(index, node.shape, operand_shape);
     case Op::kPermute:
       for (size_t axis = 0; axis < index.size(); axis++) result[node.attributes.order[axis]] = index[axis];
       return result;
@@ -93,7 +96,8 @@ std::vector<Index> operand_index(const Graph& graph, const Node& node, const std
       result[axis] = index[axis] * node.attributes.begin[0] + index.back() * node.attributes.begin[1];
       return result;
     }
-    default: break;
+    default:
+      break;
   }
   throw InternalError(concat("no index rule for ", name_of(node.op)));
 }
@@ -147,13 +151,15 @@ void AccessWalk::walk(NodeId id, const std::vector<Index>& index) {
       walk(node.operands[0], below);
       return;
     }
-    default: break;
+    default:
+      break;
   }
   const OpClass op_class = info(node.op).op_class;
   std::vector<Index> below = index;
   if (op_class == OpClass::kReduce || op_class == OpClass::kContract) {
     const Shape& inner = graph_.node(node.operands[0]).shape;
-    for (size_t axis = index.size(); axis < inner.size(); axis++) below.push_back(Index::loop(next_loop++, inner[axis]));
+    for (size_t axis = index.size(); axis < inner.size(); axis++)
+      below.push_back(Index::loop(next_loop++, inner[axis]));
   }
   for (NodeId operand : node.operands) walk(operand, below);
 }

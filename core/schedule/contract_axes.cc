@@ -82,7 +82,8 @@ ContractAxes choose_contract_axes(const ProgramBuilder& program, const Group& gr
     }
   }
   for (size_t axis = 0; axis < rank; axis++)
-    if (!(axes.vector_axis && axis == *axes.vector_axis) && !(axes.row_axis && axis == *axes.row_axis) && !space[axis].is(1))
+    if (!(axes.vector_axis && axis == *axes.vector_axis) && !(axes.row_axis && axis == *axes.row_axis) &&
+        !space[axis].is(1))
       axes.outer.push_back(axis);
   const int64_t columns = axes.vector_axis ? space[*axes.vector_axis].upper() : 1;
   axes.tile = choose_tile(program.options.capabilities, most, columns, size_of(anchor.dtype) == 8 ? 8 : 4);

@@ -28,11 +28,14 @@ int own_cost(const Node& node) {
     case Op::kTanh:
     case Op::kSigmoid:
     case Op::kErf:
-    case Op::kPow: return 20;
+    case Op::kPow:
+      return 20;
     case Op::kSqrt:
     case Op::kDiv:
-    case Op::kMod: return 5;
-    default: return is_elementwise(info(node.op).op_class) ? 1 : 0;
+    case Op::kMod:
+      return 5;
+    default:
+      return is_elementwise(info(node.op).op_class) ? 1 : 0;
   }
 }
 
@@ -61,12 +64,12 @@ class Fuser {
  private:
   struct State {
     bool reachable = false;
-    bool dynamic = false;        // Depends on an input or on a variable.
-    bool has_constant = false;   // Something under it has a buffer of its own, or is worth computing once.
+    bool dynamic = false;       // Depends on an input or on a variable.
+    bool has_constant = false;  // Something under it has a buffer of its own, or is worth computing once.
     int cost = 0;
     std::vector<NodeId> users;
-    std::vector<NodeId> roots;   // Groups that would compute it in place; more than two are not told apart.
-    std::string forced;          // Reason to materialise, found at a user.
+    std::vector<NodeId> roots;  // Groups that would compute it in place; more than two are not told apart.
+    std::string forced;         // Reason to materialise, found at a user.
     std::optional<Group> group;
   };
 
@@ -107,6 +110,7 @@ class Fuser {
     const Node& node = graph_.node(id);
     const bool is_output = state.forced == "output";
     if ((node.op == Op::kInput || node.op == Op::kConstant) && !is_output) return;
+    state.roots.clear();
     for (NodeId user : state.users) {
       if (state_[user].group)
         add_root(state, user);
@@ -126,15 +130,55 @@ class Fuser {
     if (!state.dynamic && feeds_dynamic(id) && !is_rearrangement(node.op) && worth_folding(id)) return "constant";
     if (is_accumulation(node)) {
       if (state.roots.size() == 1 && take_as_anchor(state.roots[0], id)) return {};
-      if (info(node.op).op_class == OpClass::kContract) return "contraction";
       if (state.roots.size() == 1 && is_row_statistic(state.roots[0], id)) {
         state_[state.roots[0]].group->row_statistics = true;
         return {};
       }
-      return "reduction";
+      const std::string reason = info(node.op).op_class == OpClass::kContract ? "contraction" : "reduction";
+      const NodeId top = last_of_epilogue(id);
+      if (top == id) return reason;
+      materialise(top, reason);
+      take_as_anchor(top, id);
+      for (NodeId between = top; between-- > id + 1;)
+        if (state_[between].reachable && !state_[between].group) decide(between);
+      return {};
     }
     if (state.roots.size() > 1 && state.cost > kCheap && !is_rearrangement(node.op)) return "used by several kernels";
     return {};
+  }
+
+  /// The last node above an accumulation up to which only elementwise ops and rearrangements follow and nothing leaves
+  /// the chain: what the accumulation's kernel can do before it stores.
+  NodeId last_of_epilogue(NodeId id) const {
+    std::set<NodeId> chain = {id};
+    std::set<NodeId> next(state_[id].users.begin(), state_[id].users.end());
+    NodeId last = id;
+    while (!next.empty()) {
+      const NodeId candidate = *next.begin();
+      const Node& node = graph_.node(candidate);
+      const bool follows = is_elementwise(info(node.op).op_class) || node.op == Op::kPermute || node.op == Op::kReshape;
+      if (!follows || state_[candidate].group || !state_[candidate].forced.empty()) break;
+      if (element_count(node.shape) != element_count(graph_.node(id).shape)) break;
+      chain.insert(candidate);
+      next.erase(next.begin());
+      for (NodeId user : state_[candidate].users)
+        if (!chain.count(user)) next.insert(user);
+      // Everything that the chain's earlier nodes feed is in the chain: a buffer here is enough.
+      bool closed = true;
+      for (NodeId member : chain)
+        if (member != candidate)
+          for (NodeId user : state_[member].users) closed &= chain.count(user) > 0;
+      if (closed && maps_one_to_one(candidate, id)) last = candidate;
+    }
+    return last;
+  }
+
+  bool maps_one_to_one(NodeId root, NodeId anchor) const {
+    const Shape& shape = graph_.node(anchor).shape;
+    std::vector<Index> index;
+    for (size_t axis = 0; axis < shape.size(); axis++)
+      index.push_back(Index::loop(static_cast<uint32_t>(axis), shape[axis]));
+    return root_index_of_anchor(module_, root, anchor, index).has_value();
   }
 
   bool feeds_dynamic(NodeId id) const {
@@ -175,12 +219,9 @@ class Fuser {
   /// A kernel does one accumulation in its own loops, and what follows it on the way to the root.
   bool take_as_anchor(NodeId root, NodeId id) {
     Group& group = *state_[root].group;
+    if (group.anchor == id) return true;
     if (group.anchor != kNoNode || group.row_statistics) return false;
-    const Shape& shape = graph_.node(id).shape;
-    std::vector<Index> index;
-    for (size_t axis = 0; axis < shape.size(); axis++)
-      index.push_back(Index::loop(static_cast<uint32_t>(axis), shape[axis]));
-    if (!root_index_of_anchor(module_, root, id, index)) return false;
+    if (!maps_one_to_one(root, id)) return false;
     group.anchor = id;
     group.form = info(graph_.node(id).op).op_class == OpClass::kReduce ? Form::kReduce : Form::kContract;
     return true;
@@ -211,8 +252,8 @@ class Fuser {
     return fits;
   }
 
-  /// The subscript uses exactly a run of outermost axes: it is computed once for each of their values, and no more often.
-  /// When the kernel reduces inside its loops, all of these may be rows.
+  /// The subscript uses exactly a run of outermost axes: it is computed once for each of their values, and no more
+  /// often. When the kernel reduces inside its loops, all of these may be rows.
   static bool depends_on_rows_only(const std::vector<Index>& place, const std::vector<Index>& loops, const Shape& shape,
                                    bool reduced_inside) {
     for (const Index& expression : place) {

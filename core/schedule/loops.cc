@@ -88,8 +88,8 @@ std::vector<size_t> choose_axis_order(const ProgramBuilder& program, const Group
   return order;
 }
 
-void pin_row_statistics(const ProgramBuilder& program, ValueLowerer& lowerer, NodeId node, const std::vector<Index>& index,
-                        const std::vector<Index>& open) {
+void pin_row_statistics(const ProgramBuilder& program, ValueLowerer& lowerer, NodeId node,
+                        const std::vector<Index>& index, const std::vector<Index>& open) {
   std::map<NodeId, std::vector<std::vector<Index>>> found;
   const Graph& graph = *program.module.graph;
   AccessWalk walk(graph);
@@ -145,7 +145,8 @@ std::string kernel_name(const ProgramBuilder& program, const Group& group) {
     name += concat("_", name_of(root.op));
   const Node& shaped = graph.node(group.anchor == kNoNode ? group.root : group.anchor);
   const Shape& shape = group.anchor == kNoNode ? shaped.shape : graph.node(shaped.operands[0]).shape;
-  for (const Dim& dim : shape) name += concat("_", dim.upper());
+  for (const Dim& dim : shape)
+    if (!dim.is(1)) name += concat("_", dim.upper());
   return name;
 }
 

@@ -59,7 +59,8 @@ class ContractLowering {
       panel_body(index, whole_panels, tail, true);
       builder_.close_if();
     }
-    Kernel kernel = builder_.finish(concat(kernel_name(program_, group_), "_tile_", text(tile_)), 2 * maximum_elements(space_));
+    Kernel kernel =
+        builder_.finish(concat(kernel_name(program_, group_), "_tile_", text(tile_)), 2 * maximum_elements(space_));
     program_.add_call(group_.prepare ? Phase::kPrepare : Phase::kStep, std::move(kernel), lowerer_.slots(),
                       graph_.node(group_.root).origin);
   }
@@ -76,8 +77,8 @@ class ContractLowering {
           space_[*vector_axis_].is_constant() && space_[*vector_axis_].constant() % tile_.lanes == 0)
         continue;
       if (!operand.constant && consecutive) continue;
-      packed_[i] = pack_operand(program_, operand.node, space_, rank_, *vector_axis_, operand.depends, tile_, operand.constant,
-                                graph_.node(group_.root).origin);
+      packed_[i] = pack_operand(program_, operand.node, space_, rank_, *vector_axis_, operand.depends, tile_,
+                                operand.constant, graph_.node(group_.root).origin);
     }
   }
 
@@ -104,7 +105,7 @@ class ContractLowering {
   }
 
   struct Vector {
-    Index first;                  ///< Number of its first column within the panel.
+    Index first;  ///< Number of its first column within the panel.
     int lanes;
     std::optional<Index> count;
   };
@@ -145,7 +146,8 @@ class ContractLowering {
   ValueId to_held(ValueId value) {
     if (anchor_.dtype != DType::kBool) return value;
     const uint8_t lanes = builder_.type(value).lanes;
-    return builder_.select(value, builder_.integer({Scalar::kI32, lanes}, 1), builder_.integer({Scalar::kI32, lanes}, 0));
+    return builder_.select(value, builder_.integer({Scalar::kI32, lanes}, 1),
+                           builder_.integer({Scalar::kI32, lanes}, 0));
   }
   Type accumulator_type(int lanes) const {
     Scalar scalar = register_scalar(held());
@@ -161,8 +163,7 @@ class ContractLowering {
     if (builder_.type(a).lanes != lanes) a = builder_.splat(a, lanes);
     if (builder_.type(b).lanes != lanes) b = builder_.splat(b, lanes);
     if (is_float(held())) return multiply_add(lowerer_.math(), a, b, sum);
-    if (anchor_.dtype == DType::kBool)
-      return builder_.binary(Opcode::kOr, builder_.binary(Opcode::kAnd, a, b), sum);
+    if (anchor_.dtype == DType::kBool) return builder_.binary(Opcode::kOr, builder_.binary(Opcode::kAnd, a, b), sum);
     return builder_.binary(Opcode::kAdd, builder_.binary(Opcode::kMul, a, b), sum);
   }
 
@@ -180,7 +181,8 @@ class ContractLowering {
       for (const Vector& vector : vectors) sums[row].push_back(builder_.variable(zero(vector.lanes)));
     multiply(index, panel, first_column, vectors, sums);
     for (int row = 0; row < rows; row++)
-      for (size_t i = 0; i < vectors.size(); i++) finish(index, first_column, vectors[i], row, builder_.get(sums[row][i]));
+      for (size_t i = 0; i < vectors.size(); i++)
+        finish(index, first_column, vectors[i], row, builder_.get(sums[row][i]));
     lowerer_.clear_lanes();
   }
 
@@ -212,7 +214,8 @@ class ContractLowering {
     lowerer_.clear_lanes();
   }
 
-  void finish(const std::vector<Index>& outputs, const Index& first_column, const Vector& vector, int row, ValueId sum) {
+  void finish(const std::vector<Index>& outputs, const Index& first_column, const Vector& vector, int row,
+              ValueId sum) {
     std::vector<Index> index = outputs;
     if (row_axis_) index[*row_axis_] += row;
     if (vector_axis_) index[*vector_axis_] = first_column + vector.first + lane_of(vector);
@@ -235,8 +238,8 @@ class ContractLowering {
   const BufferRef& target_;
   const Graph& graph_;
   const Node& anchor_;
-  const Shape& space_;   ///< Output axes, then reduced axes.
-  const size_t rank_;    ///< Number of output axes.
+  const Shape& space_;  ///< Output axes, then reduced axes.
+  const size_t rank_;   ///< Number of output axes.
   const ContractAxes axes_;
   const std::optional<size_t>& vector_axis_;
   const std::optional<size_t>& row_axis_;

@@ -56,7 +56,8 @@ class MapLowering {
     }
     while (opened-- > 0) builder_.close_loop();
     Kernel kernel = builder_.finish(kernel_name(program_, group_), maximum_elements(node_.shape));
-    program_.add_call(group_.prepare ? Phase::kPrepare : Phase::kStep, std::move(kernel), lowerer_.slots(), node_.origin);
+    program_.add_call(group_.prepare ? Phase::kPrepare : Phase::kStep, std::move(kernel), lowerer_.slots(),
+                      node_.origin);
   }
 
  private:
@@ -143,7 +144,8 @@ class MapLowering {
     std::vector<Index> all = counters;
     for (size_t i = open; i < all.size(); i++)
       all[i] = Index::loop(static_cast<uint32_t>((1u << 24) + i), loops_[i].extent);
-    pin_row_statistics(program_, lowerer_, group_.root, root_index(all), {counters.begin(), counters.begin() + static_cast<std::ptrdiff_t>(open)});
+    pin_row_statistics(program_, lowerer_, group_.root, root_index(all),
+                       {counters.begin(), counters.begin() + static_cast<std::ptrdiff_t>(open)});
   }
 
   void store(const std::vector<Index>& counters) {

@@ -142,7 +142,8 @@ class ReduceLowering {
 
 }  // namespace
 
-void lower_reduce(ProgramBuilder& program, const Group& group, const BufferRef& target, const std::vector<size_t>& order) {
+void lower_reduce(ProgramBuilder& program, const Group& group, const BufferRef& target,
+                  const std::vector<size_t>& order) {
   ReduceLowering(program, group, target, order).run();
 }
 

@@ -5,7 +5,8 @@
 
 namespace tandem {
 
-std::vector<Index> PackedOperand::index(const std::vector<Index>& space_index, const Index& panel, const Index& column) const {
+std::vector<Index> PackedOperand::index(const std::vector<Index>& space_index, const Index& panel,
+                                        const Index& column) const {
   std::vector<Index> result;
   for (size_t i = 0; i < outer; i++) result.push_back(space_index[axes[i]]);
   result.push_back(panel);
@@ -68,7 +69,8 @@ PackedOperand pack_operand(ProgramBuilder& program, NodeId operand, const Shape&
       if (builder.type(value).lanes == 1) value = builder.splat(value, count_lanes);
       const ValueId numbers = builder.lane_numbers(Scalar::kI32, count_lanes);
       const ValueId inside = builder.binary(Opcode::kLess, numbers, builder.index_value(Scalar::kI32, *live_lanes));
-      value = node.dtype == DType::kBool ? builder.binary(Opcode::kAnd, value, inside) : builder.select(inside, value, zero);
+      value = node.dtype == DType::kBool ? builder.binary(Opcode::kAnd, value, inside)
+                                         : builder.select(inside, value, zero);
     }
     std::vector<Index> place = at;
     place.push_back(first + lane);
@@ -89,7 +91,7 @@ PackedOperand pack_operand(ProgramBuilder& program, NodeId operand, const Shape&
                                      builder.index_value(Scalar::kI32, rest)));
     write(whole, lanes, rest, false);
     if (!certain) builder.close_if();
-    }
+  }
   first = builder.open_loop(ceil_div(live, lanes) * lanes, width, lanes);
   write(first, lanes, std::nullopt, true);
   builder.close_loop();

@@ -8,12 +8,13 @@
 
 namespace tandem {
 
-/// A copy of a contraction's operand in the order in which its kernel reads it: [outer axes][panel][reduced axes][column of the
-/// panel], zero beyond the last column.
+/// A copy of a contraction's operand in the order in which its kernel reads it: [outer axes][panel][reduced
+/// axes][column of the panel], zero beyond the last column.
 struct PackedOperand {
   BufferRef buffer;
-  std::vector<size_t> axes;  ///< Axes of the iteration space that the operand depends on, without the vector axis; outer first.
-  size_t outer = 0;          ///< How many of them are output axes.
+  std::vector<size_t>
+      axes;          ///< Axes of the iteration space that the operand depends on, without the vector axis; outer first.
+  size_t outer = 0;  ///< How many of them are output axes.
 
   /// Subscript in the buffer of the element at `index` of the iteration space, column `column` of panel `panel`.
   std::vector<Index> index(const std::vector<Index>& index, const Index& panel, const Index& column) const;

@@ -12,10 +12,11 @@ uint32_t ProgramBuilder::add_slot(SlotRole role, DType dtype, int64_t elements, 
   slot.bytes = std::max<int64_t>(elements, 1) * static_cast<int64_t>(size_of(dtype));
   slot.name = std::move(name);
   if (options.capabilities.wasm && slot.bytes >= (int64_t{1} << 31))
-    throw TensorError(concat("the buffer of ", slot.name, " needs ", slot.bytes,
-                             " bytes; a WebAssembly plan addresses at most 2147483647 bytes in one buffer: lower the bounds of its "
-                             "variables or split the tensor"),
-                      ErrorCode::kMemoryLimit);
+    throw TensorError(
+        concat("the buffer of ", slot.name, " needs ", slot.bytes,
+               " bytes; a WebAssembly plan addresses at most 2147483647 bytes in one buffer: lower the bounds of its "
+               "variables or split the tensor"),
+        ErrorCode::kMemoryLimit);
   program.slots.push_back(std::move(slot));
   slot_elements.push_back(std::max<int64_t>(elements, 1));
   return static_cast<uint32_t>(program.slots.size() - 1);

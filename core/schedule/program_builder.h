@@ -18,8 +18,8 @@ class ProgramBuilder {
   const GraphModule& module;
   const ScheduleOptions& options;
   Program program;
-  BufferTable buffers;                  ///< Nodes that have a buffer so far.
-  std::vector<int64_t> slot_elements;   ///< Elements of each slot at the variables' maxima.
+  BufferTable buffers;                 ///< Nodes that have a buffer so far.
+  std::vector<int64_t> slot_elements;  ///< Elements of each slot at the variables' maxima.
 
   /// A new slot of `elements` elements.
   uint32_t add_slot(SlotRole role, DType dtype, int64_t elements, std::string name);

@@ -46,7 +46,8 @@ class Scheduler {
       const Node& node = graph_.node(id);
       for (const Dim& dim : node.shape) dim.for_each_leaf([&](const Index& leaf) { add_variable(leaf); });
       for (const Index& size : node.attributes.size) size.for_each_leaf([&](const Index& leaf) { add_variable(leaf); });
-      for (const Index& begin : node.attributes.begin) begin.for_each_leaf([&](const Index& leaf) { add_variable(leaf); });
+      for (const Index& begin : node.attributes.begin)
+        begin.for_each_leaf([&](const Index& leaf) { add_variable(leaf); });
       if (node.op != Op::kInput && node.op != Op::kConstant) continue;
       const bool input = node.op == Op::kInput;
       BufferRef buffer;
@@ -90,9 +91,15 @@ class Scheduler {
     target.slot = builder_.add_slot(role, node.dtype, maximum_elements(node.shape),
                                     output ? output_name(group.root) : concat("%", group.root, " ", name_of(node.op)));
     switch (group.form) {
-      case Form::kMap: lower_map(builder_, group, target, order); break;
-      case Form::kReduce: lower_reduce(builder_, group, target, order); break;
-      case Form::kContract: lower_contract(builder_, group, target); break;
+      case Form::kMap:
+        lower_map(builder_, group, target, order);
+        break;
+      case Form::kReduce:
+        lower_reduce(builder_, group, target, order);
+        break;
+      case Form::kContract:
+        lower_contract(builder_, group, target);
+        break;
     }
     return target;
   }
@@ -124,7 +131,9 @@ std::string_view name_of(SlotRole role) {
 
 }  // namespace
 
-Schedule make_schedule(const GraphModule& module, const ScheduleOptions& options) { return Scheduler(module, options).run(); }
+Schedule make_schedule(const GraphModule& module, const ScheduleOptions& options) {
+  return Scheduler(module, options).run();
+}
 
 std::string Schedule::text(const GraphModule& module) const {
   std::string out = "groups\n";
@@ -139,7 +148,8 @@ std::string Schedule::text(const GraphModule& module) const {
   out += "slots\n";
   for (size_t i = 0; i < program.slots.size(); i++) {
     const Slot& slot = program.slots[i];
-    out += concat("  s", i, " ", name_of(slot.role), " ", tandem::name_of(slot.dtype), " ", slot.bytes, " bytes  # ", slot.name, "\n");
+    out += concat("  s", i, " ", name_of(slot.role), " ", tandem::name_of(slot.dtype), " ", slot.bytes, " bytes  # ",
+                  slot.name, "\n");
   }
   out += "prepare\n";
   for (const KernelCall& call : program.prepare_calls) out += call_text(program, call);

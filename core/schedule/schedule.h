@@ -18,14 +18,15 @@ enum class Form : uint8_t {
 };
 std::string_view name_of(Form form);
 
-/// A decision: this node gets a buffer, made by one kernel, for this reason. Everything under it that isn't itself a group is
-/// computed inside that kernel.
+/// A decision: this node gets a buffer, made by one kernel, for this reason. Everything under it that isn't itself a
+/// group is computed inside that kernel.
 struct Group {
   NodeId root = kNoNode;
   Form form = Form::kMap;
-  NodeId anchor = kNoNode;   ///< The reduction or contraction of the form.
-  bool prepare = false;      ///< Depends on constants only: runs once.
-  bool row_statistics = false;  ///< Reductions are computed inside, once per row: the loop order must keep rows outside.
+  NodeId anchor = kNoNode;  ///< The reduction or contraction of the form.
+  bool prepare = false;     ///< Depends on constants only: runs once.
+  bool row_statistics =
+      false;  ///< Reductions are computed inside, once per row: the loop order must keep rows outside.
   std::string reason;
 };
 
@@ -38,8 +39,8 @@ struct ScheduleOptions {
 /// Decides which nodes get buffers (fuse.cc). Groups come in an order in which each uses only earlier ones.
 std::vector<Group> choose_groups(const GraphModule& module);
 
-/// The subscript of the group's root that shows the element `index` of its anchor, or nothing when what lies between isn't a
-/// one-to-one rearrangement of elementwise ops.
+/// The subscript of the group's root that shows the element `index` of its anchor, or nothing when what lies between
+/// isn't a one-to-one rearrangement of elementwise ops.
 std::optional<std::vector<Index>> root_index_of_anchor(const GraphModule& module, NodeId root, NodeId anchor,
                                                        const std::vector<Index>& index);
 
@@ -73,8 +74,8 @@ struct Schedule {
   std::string text(const GraphModule& module) const;
 };
 
-/// The whole stage: decisions, buffers, kernels, calls. Throws TensorError for a graph that can't be scheduled (a size beyond what
-/// the target addresses).
+/// The whole stage: decisions, buffers, kernels, calls. Throws TensorError for a graph that can't be scheduled (a size
+/// beyond what the target addresses).
 Schedule make_schedule(const GraphModule& module, const ScheduleOptions& options);
 
 }  // namespace tandem

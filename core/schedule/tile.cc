@@ -15,8 +15,8 @@ double useful_share(int64_t size, int64_t tile) {
   return static_cast<double>(size) / static_cast<double>((size + tile - 1) / tile * tile);
 }
 
-/// Multiply-adds per instruction slot: a tile of r rows and v vectors issues r * v of them for v vector loads and r broadcasts, and
-/// needs about eight independent accumulators to hide their latency.
+/// Multiply-adds per instruction slot: a tile of r rows and v vectors issues r * v of them for v vector loads and r
+/// broadcasts, and needs about eight independent accumulators to hide their latency.
 double issue_rate(int rows, int vectors) {
   const double work = rows * vectors;
   return work / (work + 0.5 * vectors + 0.25 * rows) * std::min(1.0, work / 8.0);

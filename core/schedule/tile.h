@@ -7,8 +7,8 @@
 
 namespace tandem {
 
-/// A register tile of a contraction: `rows` outputs along one axis times `vectors` vectors along another are accumulated in registers
-/// at once.
+/// A register tile of a contraction: `rows` outputs along one axis times `vectors` vectors along another are
+/// accumulated in registers at once.
 struct Tile {
   int rows = 1;
   int vectors = 1;
@@ -18,8 +18,9 @@ struct Tile {
 /// "8x48".
 std::string text(const Tile& tile);
 
-/// Chooses a tile for `rows` x `columns` outputs of elements with `element_bytes` (in registers), from the number and width of the
-/// vector registers: as many accumulators as fit beside the operands, in a shape that divides the output well.
+/// Chooses a tile for `rows` x `columns` outputs of elements with `element_bytes` (in registers), from the number and
+/// width of the vector registers: as many accumulators as fit beside the operands, in a shape that divides the output
+/// well.
 Tile choose_tile(const Capabilities& capabilities, int64_t rows, int64_t columns, int element_bytes);
 
 }  // namespace tandem

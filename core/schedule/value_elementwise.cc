@@ -19,33 +19,40 @@ bool needs_unsigned(DType dtype) { return dtype == DType::kU32 || dtype == DType
 
 }  // namespace
 
-ValueId ValueLowerer::integer_like(ValueId x, int64_t number) {
-  return builder_.integer(builder_.type(x), number);
-}
+ValueId ValueLowerer::integer_like(ValueId x, int64_t number) { return builder_.integer(builder_.type(x), number); }
 
 ValueId ValueLowerer::scalar(DType dtype, double value, int64_t integer) {
   const Scalar scalar = register_scalar(dtype);
   if (dtype == DType::kBool) return builder_.integer({Scalar::kMask32, 1}, integer != 0);
-  if (dtype == DType::kF16 || dtype == DType::kBF16) return round_to(builder_.constant({Scalar::kF32, 1}, value), dtype);
+  if (dtype == DType::kF16 || dtype == DType::kBF16)
+    return round_to(builder_.constant({Scalar::kF32, 1}, value), dtype);
   if (is_float(scalar)) return builder_.constant({scalar, 1}, value);
   return builder_.integer({scalar, 1}, integer);
 }
 
 ValueId ValueLowerer::from_storage(ValueId loaded, DType dtype) {
   switch (dtype) {
-    case DType::kBool: return builder_.binary(Opcode::kNotEqual, loaded, integer_like(loaded, 0));
-    case DType::kF16: return half_to_float(math(), loaded);
-    case DType::kBF16: return bfloat16_to_float(math(), loaded);
-    default: return loaded;
+    case DType::kBool:
+      return builder_.binary(Opcode::kNotEqual, loaded, integer_like(loaded, 0));
+    case DType::kF16:
+      return half_to_float(math(), loaded);
+    case DType::kBF16:
+      return bfloat16_to_float(math(), loaded);
+    default:
+      return loaded;
   }
 }
 
 ValueId ValueLowerer::to_storage(ValueId value, DType dtype) {
   switch (dtype) {
-    case DType::kBool: return cast(value, DType::kBool, DType::kU8);
-    case DType::kF16: return float_to_half(math(), value);
-    case DType::kBF16: return float_to_bfloat16(math(), value);
-    default: return value;
+    case DType::kBool:
+      return cast(value, DType::kBool, DType::kU8);
+    case DType::kF16:
+      return float_to_half(math(), value);
+    case DType::kBF16:
+      return float_to_bfloat16(math(), value);
+    default:
+      return value;
   }
 }
 
@@ -85,22 +92,38 @@ ValueId ValueLowerer::elementwise(const Node& node, const std::vector<Index>& in
 ValueId ValueLowerer::unary(Op op, DType dtype, ValueId x) {
   const auto plain = [&](Opcode opcode) { return wrap_integer(builder_.unary(opcode, x), dtype); };
   switch (op) {
-    case Op::kNeg: return plain(Opcode::kNeg);
-    case Op::kAbs: return is_unsigned(dtype) ? x : plain(Opcode::kAbs);
-    case Op::kNot: return plain(Opcode::kNot);
-    case Op::kFloor: return builder_.unary(Opcode::kFloor, x);
-    case Op::kCeil: return builder_.unary(Opcode::kCeil, x);
-    case Op::kTrunc: return builder_.unary(Opcode::kTrunc, x);
-    case Op::kRound: return builder_.unary(Opcode::kNearest, x);
-    case Op::kSqrt: return round_to(builder_.unary(Opcode::kSqrt, x), dtype);
-    case Op::kExp: return round_to(exponential(math(), x), dtype);
-    case Op::kLog: return round_to(logarithm(math(), x), dtype);
-    case Op::kSin: return round_to(sine(math(), x), dtype);
-    case Op::kCos: return round_to(cosine(math(), x), dtype);
-    case Op::kTanh: return round_to(hyperbolic_tangent(math(), x), dtype);
-    case Op::kSigmoid: return round_to(tandem::sigmoid(math(), x), dtype);
-    case Op::kErf: return round_to(error_function(math(), x), dtype);
-    default: break;
+    case Op::kNeg:
+      return plain(Opcode::kNeg);
+    case Op::kAbs:
+      return is_unsigned(dtype) ? x : plain(Opcode::kAbs);
+    case Op::kNot:
+      return plain(Opcode::kNot);
+    case Op::kFloor:
+      return builder_.unary(Opcode::kFloor, x);
+    case Op::kCeil:
+      return builder_.unary(Opcode::kCeil, x);
+    case Op::kTrunc:
+      return builder_.unary(Opcode::kTrunc, x);
+    case Op::kRound:
+      return builder_.unary(Opcode::kNearest, x);
+    case Op::kSqrt:
+      return round_to(builder_.unary(Opcode::kSqrt, x), dtype);
+    case Op::kExp:
+      return round_to(exponential(math(), x), dtype);
+    case Op::kLog:
+      return round_to(logarithm(math(), x), dtype);
+    case Op::kSin:
+      return round_to(sine(math(), x), dtype);
+    case Op::kCos:
+      return round_to(cosine(math(), x), dtype);
+    case Op::kTanh:
+      return round_to(hyperbolic_tangent(math(), x), dtype);
+    case Op::kSigmoid:
+      return round_to(tandem::sigmoid(math(), x), dtype);
+    case Op::kErf:
+      return round_to(error_function(math(), x), dtype);
+    default:
+      break;
   }
   throw InternalError(concat("no lowering for ", name_of(op)));
 }
@@ -116,12 +139,15 @@ ValueId ValueLowerer::apply(Op op, DType dtype, ValueId x, ValueId y) {
     switch (op) {
       case Op::kAdd:
       case Op::kMax:
-      case Op::kOr: return builder_.binary(Opcode::kOr, x, y);
+      case Op::kOr:
+        return builder_.binary(Opcode::kOr, x, y);
       case Op::kMul:
       case Op::kMin:
-      case Op::kAnd: return builder_.binary(Opcode::kAnd, x, y);
+      case Op::kAnd:
+        return builder_.binary(Opcode::kAnd, x, y);
       case Op::kSub:
-      case Op::kXor: return builder_.binary(Opcode::kXor, x, y);
+      case Op::kXor:
+        return builder_.binary(Opcode::kXor, x, y);
       default: {
         const ValueId a = cast(x, DType::kBool, DType::kU8), b = cast(y, DType::kBool, DType::kU8);
         return cast(apply(op, DType::kU8, a, b), DType::kU8, DType::kBool);
@@ -129,20 +155,34 @@ ValueId ValueLowerer::apply(Op op, DType dtype, ValueId x, ValueId y) {
     }
   }
   switch (op) {
-    case Op::kAdd: return plain(Opcode::kAdd);
-    case Op::kSub: return plain(Opcode::kSub);
-    case Op::kMul: return plain(Opcode::kMul);
-    case Op::kDiv: return plain(whole_unsigned ? Opcode::kDivU : Opcode::kDiv);
-    case Op::kMod: return plain(whole_unsigned ? Opcode::kRemU : Opcode::kRem);
-    case Op::kMin: return plain(whole_unsigned ? Opcode::kMinU : Opcode::kMin);
-    case Op::kMax: return plain(whole_unsigned ? Opcode::kMaxU : Opcode::kMax);
-    case Op::kAnd: return plain(Opcode::kAnd);
-    case Op::kOr: return plain(Opcode::kOr);
-    case Op::kXor: return plain(Opcode::kXor);
-    case Op::kShl: return plain(Opcode::kShl);
-    case Op::kShr: return plain(is_unsigned(dtype) ? Opcode::kShrU : Opcode::kShr);
-    case Op::kPow: return round_to(power(math(), x, y), dtype);
-    default: break;
+    case Op::kAdd:
+      return plain(Opcode::kAdd);
+    case Op::kSub:
+      return plain(Opcode::kSub);
+    case Op::kMul:
+      return plain(Opcode::kMul);
+    case Op::kDiv:
+      return plain(whole_unsigned ? Opcode::kDivU : Opcode::kDiv);
+    case Op::kMod:
+      return plain(whole_unsigned ? Opcode::kRemU : Opcode::kRem);
+    case Op::kMin:
+      return plain(whole_unsigned ? Opcode::kMinU : Opcode::kMin);
+    case Op::kMax:
+      return plain(whole_unsigned ? Opcode::kMaxU : Opcode::kMax);
+    case Op::kAnd:
+      return plain(Opcode::kAnd);
+    case Op::kOr:
+      return plain(Opcode::kOr);
+    case Op::kXor:
+      return plain(Opcode::kXor);
+    case Op::kShl:
+      return plain(Opcode::kShl);
+    case Op::kShr:
+      return plain(is_unsigned(dtype) ? Opcode::kShrU : Opcode::kShr);
+    case Op::kPow:
+      return round_to(power(math(), x, y), dtype);
+    default:
+      break;
   }
   throw InternalError(concat("no lowering for ", name_of(op)));
 }
@@ -154,11 +194,16 @@ ValueId ValueLowerer::compare(Op op, DType dtype, ValueId x, ValueId y) {
   }
   const bool whole_unsigned = needs_unsigned(dtype);
   switch (op) {
-    case Op::kLess: return builder_.binary(whole_unsigned ? Opcode::kLessU : Opcode::kLess, x, y);
-    case Op::kLessEqual: return builder_.binary(whole_unsigned ? Opcode::kLessEqualU : Opcode::kLessEqual, x, y);
-    case Op::kEqual: return builder_.binary(Opcode::kEqual, x, y);
-    case Op::kNotEqual: return builder_.binary(Opcode::kNotEqual, x, y);
-    default: break;
+    case Op::kLess:
+      return builder_.binary(whole_unsigned ? Opcode::kLessU : Opcode::kLess, x, y);
+    case Op::kLessEqual:
+      return builder_.binary(whole_unsigned ? Opcode::kLessEqualU : Opcode::kLessEqual, x, y);
+    case Op::kEqual:
+      return builder_.binary(Opcode::kEqual, x, y);
+    case Op::kNotEqual:
+      return builder_.binary(Opcode::kNotEqual, x, y);
+    default:
+      break;
   }
   throw InternalError(concat("no lowering for ", name_of(op)));
 }
@@ -169,7 +214,8 @@ ValueId ValueLowerer::cast(ValueId x, DType from, DType to) {
   const Scalar target = to == DType::kBool ? Scalar::kMask32 : register_scalar(to);
   const uint8_t lanes = builder_.type(x).lanes;
   if (to == DType::kBool) {
-    const ValueId zero = is_float(source) ? builder_.constant({source, lanes}, 0) : builder_.integer({source, lanes}, 0);
+    const ValueId zero =
+        is_float(source) ? builder_.constant({source, lanes}, 0) : builder_.integer({source, lanes}, 0);
     return builder_.binary(Opcode::kNotEqual, x, zero);
   }
   if (from == DType::kBool) {
@@ -197,7 +243,8 @@ ValueId ValueLowerer::cast(ValueId x, DType from, DType to) {
     const Scalar held = to == DType::kF64 ? Scalar::kF64 : Scalar::kF32;
     return round_to(builder_.convert(needs_unsigned(from) ? Opcode::kToFloatU : Opcode::kToFloat, x, held), to);
   }
-  if (source == Scalar::kI64 && target == Scalar::kI32) return wrap_integer(builder_.convert(Opcode::kWrap, x, target), to);
+  if (source == Scalar::kI64 && target == Scalar::kI32)
+    return wrap_integer(builder_.convert(Opcode::kWrap, x, target), to);
   if (source == Scalar::kI32 && target == Scalar::kI64)
     return builder_.convert(from == DType::kU32 ? Opcode::kExtendU : Opcode::kExtend, x, target);
   return wrap_integer(x, to);
@@ -218,10 +265,14 @@ ValueId ValueLowerer::bitcast(ValueId x, DType from, DType to) {
 
 Op combining_op(Op reduce) {
   switch (reduce) {
-    case Op::kReduceProd: return Op::kMul;
-    case Op::kReduceMax: return Op::kMax;
-    case Op::kReduceMin: return Op::kMin;
-    default: return Op::kAdd;
+    case Op::kReduceProd:
+      return Op::kMul;
+    case Op::kReduceMax:
+      return Op::kMax;
+    case Op::kReduceMin:
+      return Op::kMin;
+    default:
+      return Op::kAdd;
   }
 }
 

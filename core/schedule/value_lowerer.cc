@@ -68,21 +68,32 @@ ValueId ValueLowerer::lower(NodeId id, const std::vector<Index>& index) {
 
 ValueId ValueLowerer::compute(NodeId id, const Node& node, const std::vector<Index>& index) {
   switch (node.op) {
-    case Op::kScalar: return scalar(node.dtype, node.attributes.value, node.attributes.integer);
-    case Op::kSize: return index_as_value(node.attributes.size[0], Scalar::kI64);
-    case Op::kIota: return index_as_value(index[node.attributes.axis], Scalar::kI64);
-    case Op::kPad: return pad(node, index);
-    case Op::kReflectPad: return reflect(node, index);
-    case Op::kConcat: return concat_parts(node, index);
-    case Op::kGather: return gather(node, index);
-    default: break;
+    case Op::kScalar:
+      return scalar(node.dtype, node.attributes.value, node.attributes.integer);
+    case Op::kSize:
+      return index_as_value(node.attributes.size[0], Scalar::kI64);
+    case Op::kIota:
+      return index_as_value(index[node.attributes.axis], Scalar::kI64);
+    case Op::kPad:
+      return pad(node, index);
+    case Op::kReflectPad:
+      return reflect(node, index);
+    case Op::kConcat:
+      return concat_parts(node, index);
+    case Op::kGather:
+      return gather(node, index);
+    default:
+      break;
   }
   switch (info(node.op).op_class) {
-    case OpClass::kReduce: return reduce(id, index);
+    case OpClass::kReduce:
+      return reduce(id, index);
     case OpClass::kUnary:
     case OpClass::kBinary:
-    case OpClass::kTernary: return elementwise(node, index);
-    default: break;
+    case OpClass::kTernary:
+      return elementwise(node, index);
+    default:
+      break;
   }
   throw InternalError(concat("node %", id, " (", name_of(node.op), ") has no buffer and can't be computed in place"));
 }
@@ -238,8 +249,7 @@ ValueId ValueLowerer::gather(const Node& node, const std::vector<Index>& index) 
     const ValueId last = builder_.index_value(scalar, data.shape[axis] - 1);
     const ValueId inside = builder_.binary(Opcode::kAnd, builder_.binary(Opcode::kLessEqual, zero, number),
                                            builder_.binary(Opcode::kLessEqual, number, last));
-    const ValueId clamped =
-        builder_.binary(Opcode::kMax, builder_.binary(Opcode::kMin, number, last), zero);
+    const ValueId clamped = builder_.binary(Opcode::kMax, builder_.binary(Opcode::kMin, number, last), zero);
     std::vector<Index> below;
     for (size_t i = 0; i < axis; i++) below.push_back(place(index[i]));
     below.push_back(builder_.as_index(clamped, 0, data.shape[axis].upper() - 1));
@@ -258,7 +268,8 @@ ValueId ValueLowerer::gather(const Node& node, const std::vector<Index>& index) 
     lane_.reset();
     count_.reset();
     lanes_ = 1;
-    elements.push_back(one_lane(builder_.extract(numbers, i), [&](const Index& e) { return e.substitute(*lane, number); }));
+    elements.push_back(
+        one_lane(builder_.extract(numbers, i), [&](const Index& e) { return e.substitute(*lane, number); }));
     lane_ = lane;
     count_ = count;
     lanes_ = lanes;

@@ -21,15 +21,16 @@ struct BufferRef {
 };
 using BufferTable = std::unordered_map<NodeId, BufferRef>;
 
-/// Turns graph expressions into kernel instructions, element by element (or vector by vector), at a subscript that the caller gives.
+/// Turns graph expressions into kernel instructions, element by element (or vector by vector), at a subscript that the
+/// caller gives.
 ///
-/// Nodes with a buffer are loaded, all others are computed on the spot. Values are held as the kernel IR holds their dtype, except
-/// that f16 and bf16 are f32 (rounded after every op) and bool is a mask. A subscript may contain one lane leaf: then the result has
-/// that many lanes, or one lane when it is the same for all.
+/// Nodes with a buffer are loaded, all others are computed on the spot. Values are held as the kernel IR holds their
+/// dtype, except that f16 and bf16 are f32 (rounded after every op) and bool is a mask. A subscript may contain one
+/// lane leaf: then the result has that many lanes, or one lane when it is the same for all.
 class ValueLowerer {
  public:
-  ValueLowerer(const Graph& graph, const BufferTable& buffers, const std::vector<int64_t>& slot_elements, KernelBuilder& builder,
-               const Capabilities& capabilities, Numerics numerics);
+  ValueLowerer(const Graph& graph, const BufferTable& buffers, const std::vector<int64_t>& slot_elements,
+               KernelBuilder& builder, const Capabilities& capabilities, Numerics numerics);
 
   KernelBuilder& builder() { return builder_; }
 
@@ -41,14 +42,17 @@ class ValueLowerer {
   ValueId lower(NodeId node, const std::vector<Index>& index);
   /// An element (or a vector) of a buffer, in the form in which values are held.
   ValueId load(const BufferRef& source, const std::vector<Index>& index);
-  /// Writes a value of the node's dtype to its place in the buffer. Lanes whose places are not consecutive are stored one by one.
+  /// Writes a value of the node's dtype to its place in the buffer. Lanes whose places are not consecutive are stored
+  /// one by one.
   void store(const BufferRef& target, const std::vector<Index>& index, ValueId value);
 
   /// The node's value is what the caller computed (an accumulator), for the subscript that is lowered now.
   void set_anchor(NodeId node, ValueId value);
 
   /// Computes a reduction now, where the open loops stand, for every later use at this subscript.
-  void pin(NodeId reduction, const std::vector<Index>& index) { pinned_[Key{reduction, index}] = reduce(reduction, index); }
+  void pin(NodeId reduction, const std::vector<Index>& index) {
+    pinned_[Key{reduction, index}] = reduce(reduction, index);
+  }
   bool is_pinned(NodeId node, const std::vector<Index>& index) const { return pinned_.count(Key{node, index}) > 0; }
 
   /// Kernel buffer number of a slot; made on first use.
@@ -56,7 +60,8 @@ class ValueLowerer {
   /// Slots of the kernel's buffers, in order.
   const std::vector<uint32_t>& slots() const { return slots_; }
 
-  /// f32 (or the widened form) to the register form in which the dtype is stored, and the rounding of f16 and bf16 values.
+  /// f32 (or the widened form) to the register form in which the dtype is stored, and the rounding of f16 and bf16
+  /// values.
   ValueId to_storage(ValueId value, DType dtype);
   ValueId from_storage(ValueId loaded, DType dtype);
   ValueId round_to(ValueId value, DType dtype);

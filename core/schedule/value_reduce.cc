@@ -1,5 +1,6 @@
-// Reductions as kernel instructions. The order is the op table's: 16 partial results by index mod 16 of the innermost reduced axis,
-// joined by halves. Either the 16 partial results are the lanes of one vector, or each is a vector over an output axis.
+// Reductions as kernel instructions. The order is the op table's: 16 partial results by index mod 16 of the innermost
+// reduced axis, joined by halves. Either the 16 partial results are the lanes of one vector, or each is a vector over
+// an output axis.
 
 #include "core/base/error.h"
 #include "core/base/text.h"
