@@ -77,8 +77,10 @@ ValueId exponential(MathContext context, ValueId argument) {
 
 MathValue exponential_of_sum(MathValue high, MathValue low) {
   const Reduction& c = reduction_of(high);
-  // Where the sum is beyond the limits, `low` no longer matters.
-  high = is_double(high) ? clamp(high, -746, 710) : clamp(high, -104, 89);
+  // Where the sum is beyond the limits, `low` no longer matters, but may be large.
+  MathValue limited = is_double(high) ? clamp(high, -746, 710) : clamp(high, -104, 89);
+  low = select(limited == high, low, 0);
+  high = limited;
   double rounder = c.rounder + 2 * c.bias;
   MathValue shifted = multiply_add(high, c.log2_e, rounder);
   MathValue n = shifted - rounder;
