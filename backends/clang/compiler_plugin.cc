@@ -173,15 +173,11 @@ __attribute__((visibility("default"))) void tandem_compiler_compile(const tandem
     return true;
   }();
   (void)initialised;
-  std::string message = "the compiler ran out of memory";
-  try {
-    Compilation compilation(*request);
-    if (compilation.run()) return sink(context, 1, compilation.output.data(), compilation.output.size());
-    message = compilation.errors;
-  } catch (const std::exception& error) {
-    message = error.what();
-  }
-  sink(context, 0, message.data(), message.size());
+  Compilation compilation(*request);
+  if (compilation.run())
+    sink(context, 1, compilation.output.data(), compilation.output.size());
+  else
+    sink(context, 0, compilation.errors.data(), compilation.errors.size());
 }
 
 }  // extern "C"

@@ -249,6 +249,30 @@ Result<std::vector<SpeechSegmentSeconds>> speech_timestamps_seconds(std::span<co
   return seconds;
 }
 
+Result<std::vector<SpeechSegment>> resampled_speech_timestamps(std::span<const double> probabilities,
+                                                               int64_t sample_count, int64_t sample_rate,
+                                                               int64_t model_rate, const SegmentationOptions& options) {
+  TANDEM_TRY(window, window_samples(model_rate));
+  if (sample_rate == model_rate) return speech_timestamps(probabilities, sample_count, sample_rate, options);
+  if (sample_rate < 1 || sample_rate > std::numeric_limits<int32_t>::max()) {
+    return fail(ErrorCode::kInvalidArgument, concat("a sample rate of ", sample_rate, " Hz is out of range"));
+  }
+  if (sample_count < 0) {
+    return fail(ErrorCode::kInvalidArgument, concat("a recording cannot have ", sample_count, " samples"));
+  }
+  int64_t length = map_position(sample_count, sample_rate, model_rate, std::numeric_limits<int64_t>::max());
+  const auto windows = static_cast<int64_t>(probabilities.size());
+  if (const int64_t expected = window_count(length, window); std::abs(windows - expected) == 1) {
+    length = std::clamp(length, std::max<int64_t>(0, (windows - 1) * window + 1), windows * window);
+  }
+  TANDEM_TRY(segments, speech_timestamps(probabilities, length, model_rate, options));
+  for (SpeechSegment& segment : segments) {
+    segment.start = map_position(segment.start, model_rate, sample_rate, sample_count);
+    segment.end = map_position(segment.end, model_rate, sample_rate, sample_count);
+  }
+  return std::move(segments);
+}
+
 double round_decimals(double value, int decimals) {
   // printf and strtod are correctly rounded in every C library that the engine runs on; scaling by a power of ten is
   // not.

@@ -75,6 +75,16 @@ Result<std::vector<SpeechSegmentSeconds>> speech_timestamps_seconds(std::span<co
                                                                     const SegmentationOptions& options = {},
                                                                     int time_resolution = 1);
 
+/// Segments of a recording that was resampled to the model's rate before: `probabilities` belong to windows at
+/// `model_rate` (8000 or 16000), `sample_count` and the result to `sample_rate`, to which positions are mapped by
+/// `map_position`. With equal rates the same as `speech_timestamps`. Resamplers round the length in different ways, so
+/// that one window more or less than `sample_count` makes is accepted when the rates differ. Errors as
+/// `speech_timestamps`; `sample_rate` may be any positive number below 2^31.
+Result<std::vector<SpeechSegment>> resampled_speech_timestamps(std::span<const double> probabilities,
+                                                               int64_t sample_count, int64_t sample_rate,
+                                                               int64_t model_rate,
+                                                               const SegmentationOptions& options = {});
+
 /// `value` rounded to that many decimals, correctly from its exact binary value, ties to even.
 double round_decimals(double value, int decimals);
 

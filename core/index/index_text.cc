@@ -125,18 +125,22 @@ class Parser {
     }
   }
 
+  /// The sign stands before the whole product: a - b % 2 is a - (b % 2).
   Index product(bool negative) {
-    Index result = is_digit(next()) ? number(negative) : (negative ? Index(-1) * primary() : primary());
+    bool signed_number = negative && is_digit(next());
+    Index result = is_digit(next()) ? number(negative) : primary();
     while (true) {
       if (accept('*')) {
         result = result * primary();
       } else if (next() == '/' || next() == '%') {
+        if (signed_number) result = Index(-1) * result;
+        signed_number = false;
         const char operation = text_[place_++];
         const Index divisor = primary();
         if (!provably_at_least(divisor, 1)) error("a divisor must be positive");
         result = operation == '/' ? floor_div(result, divisor) : floor_mod(result, divisor);
       } else {
-        return result;
+        return negative && !signed_number ? Index(-1) * result : result;
       }
     }
   }

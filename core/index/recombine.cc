@@ -16,52 +16,92 @@ size_t find_factor(const LinearSum& sum, const Index& factor) {
   return static_cast<size_t>(place - sum.terms.begin());
 }
 
-/// Takes two terms out and adds scale * with.
-void replace_two(LinearSum& sum, size_t i, size_t j, const Index& with, int64_t scale) {
-  sum.terms.erase(sum.terms.begin() + static_cast<std::ptrdiff_t>(std::max(i, j)));
-  sum.terms.erase(sum.terms.begin() + static_cast<std::ptrdiff_t>(std::min(i, j)));
-  sum.add(with, scale);
+/// Are all terms of scale * part among the terms of the sum, with the same coefficients?
+bool contains(const LinearSum& sum, const Index& part, int64_t scale) {
+  bool all = true;
+  for_each_term(part, [&](int64_t coefficient, const Index& factor) {
+    int64_t needed = 0;
+    if (!all || __builtin_mul_overflow(scale, coefficient, &needed)) {
+      all = false;
+      return;
+    }
+    const size_t place = find_factor(sum, factor);
+    all = place != kNone && sum.terms[place].coefficient == needed;
+  });
+  return all;
 }
 
-/// c*(x mod a) + c*a*(x div a) = c*x, and c*(x mod a) + c*a*((x div a) mod b) = c*(x mod (a*b)).
-bool join_remainder(LinearSum& sum, size_t i) {
-  const Index remainder = sum.terms[i].factor;
-  const int64_t scale = sum.terms[i].coefficient;
-  const Index& numerator = remainder.node().operands[0];
-  const Index& divisor = remainder.node().operands[1];
-  int64_t wanted = 0;
-  if (divisor.is_constant() && __builtin_mul_overflow(scale, divisor.constant(), &wanted)) return false;
-  const bool constant = divisor.is_constant();
-  const bool possible = std::any_of(sum.terms.begin(), sum.terms.end(), [&](const Index::Term& term) {
-    const IndexKind kind = term.factor.kind();
-    if (!constant) return kind == IndexKind::kProduct;
-    return term.coefficient == wanted && (kind == IndexKind::kFloorDiv || kind == IndexKind::kMod);
-  });
-  if (!possible) return false;
-  const Index quotient = floor_div(numerator, divisor);
-  const Index product = quotient * divisor;
-  size_t match = kNone;
-  int64_t coefficient = 0;
-  int terms = 0;
-  for_each_term(product, [&](int64_t c, const Index& factor) {
-    coefficient = c;
-    match = find_factor(sum, factor);
-    ++terms;
-  });
-  const bool single = terms == 1 && (product.kind() != IndexKind::kSum || product.node().offset == 0);
-  int64_t needed = 0;
-  if (single && match != kNone && match != i && !__builtin_mul_overflow(scale, coefficient, &needed) &&
-      sum.terms[match].coefficient == needed) {
-    replace_two(sum, i, match, numerator, scale);
-    return true;
+void remove_term(LinearSum& sum, size_t i) { sum.terms.erase(sum.terms.begin() + static_cast<std::ptrdiff_t>(i)); }
+
+/// A factor written as rest * (numerator mod divisor).
+struct Remainder {
+  Index rest;
+  Index numerator;
+  Index divisor;
+};
+
+std::vector<Remainder> remainders_of(const Index& factor) {
+  std::vector<Remainder> found;
+  if (factor.kind() == IndexKind::kMod) found.push_back({1, factor.operands()[0], factor.operands()[1]});
+  if (factor.kind() != IndexKind::kProduct) return found;
+  for (size_t i = 0; i < factor.operands().size(); ++i) {
+    const Index& operand = factor.operands()[i];
+    if (operand.kind() != IndexKind::kMod) continue;
+    Index rest = 1;
+    for (size_t j = 0; j < factor.operands().size(); ++j) {
+      if (j != i) rest = rest * factor.operands()[j];
+    }
+    found.push_back({rest, operand.operands()[0], operand.operands()[1]});
   }
-  if (!constant) return false;
+  return found;
+}
+
+/// A cheap test before the quotient is built: could another term be c*a*(x div a) or c*a*((x div a) mod b)?
+bool has_candidate(const LinearSum& sum, size_t i, const Remainder& remainder) {
+  const bool constant = remainder.divisor.is_constant();
+  int64_t wanted = 0;
+  if (constant && __builtin_mul_overflow(sum.terms[i].coefficient, remainder.divisor.constant(), &wanted)) return false;
   for (size_t j = 0; j < sum.terms.size(); ++j) {
-    const Index other = sum.terms[j].factor;
-    if (j == i || other.kind() != IndexKind::kMod || sum.terms[j].coefficient != wanted) continue;
-    if (other.node().operands[0] != quotient) continue;
-    replace_two(sum, i, j, floor_mod(numerator, divisor * other.node().operands[1]), scale);
-    return true;
+    const IndexKind kind = sum.terms[j].factor.kind();
+    if (j == i || is_leaf(kind)) continue;
+    if (!constant || sum.terms[j].coefficient == wanted) return true;
+  }
+  return false;
+}
+
+/// c*(x mod a) + c*a*((x div a) mod b) = c*(x mod (a*b)), for a number a.
+bool join_two_remainders(LinearSum& sum, size_t i, const Remainder& low, const Index& quotient) {
+  const int64_t scale = sum.terms[i].coefficient;
+  const int64_t wanted = checked_multiply(scale, low.divisor.constant());
+  for (size_t j = 0; j < sum.terms.size(); ++j) {
+    if (j == i || sum.terms[j].coefficient != wanted) continue;
+    for (const Remainder& high : remainders_of(sum.terms[j].factor)) {
+      if (high.numerator != quotient || high.rest != low.rest) continue;
+      const Index joined = low.rest * floor_mod(low.numerator, low.divisor * high.divisor);
+      remove_term(sum, std::max(i, j));
+      remove_term(sum, std::min(i, j));
+      sum.add(joined, scale);
+      return true;
+    }
+  }
+  return false;
+}
+
+/// c*(x mod a) + c*a*(x div a) = c*x, where c may hold symbols.
+bool join_remainder(LinearSum& sum, size_t i) {
+  const int64_t scale = sum.terms[i].coefficient;
+  if (scale == kNoLower) return false;
+  for (const Remainder& remainder : remainders_of(sum.terms[i].factor)) {
+    if (!has_candidate(sum, i, remainder)) continue;
+    const Index quotient = floor_div(remainder.numerator, remainder.divisor);
+    const Index product = remainder.rest * quotient * remainder.divisor;
+    if (!product.is_constant() && contains(sum, product, scale)) {
+      remove_term(sum, i);
+      sum.add(product, -scale);
+      sum.add(remainder.rest * remainder.numerator, scale);
+      return true;
+    }
+    if (remainder.divisor.is_constant() && join_two_remainders(sum, i, remainder, quotient)) return true;
   }
   return false;
 }
@@ -74,7 +114,7 @@ bool cancel_exact_quotient(LinearSum& sum, size_t i) {
   const int64_t common = greatest_common_divisor(sum.terms[i].coefficient, divisor);
   if (common == 1 || numerator.multiple() % divisor != 0) return false;
   const int64_t coefficient = sum.terms[i].coefficient / common;
-  sum.terms.erase(sum.terms.begin() + static_cast<std::ptrdiff_t>(i));
+  remove_term(sum, i);
   sum.add(floor_div(numerator, Index(divisor / common)), coefficient);
   return true;
 }
@@ -86,18 +126,8 @@ bool join_quotient(LinearSum& sum, size_t i) {
   const int64_t divisor = quotient.node().operands[1].constant();
   if (sum.terms[i].coefficient % divisor != 0 || sum.terms[i].coefficient == kNoLower) return false;
   const int64_t scale = -(sum.terms[i].coefficient / divisor);
-  bool all = true;
-  for_each_term(numerator, [&](int64_t coefficient, const Index& factor) {
-    int64_t needed = 0;
-    if (!all || __builtin_mul_overflow(scale, coefficient, &needed)) {
-      all = false;
-      return;
-    }
-    const size_t place = find_factor(sum, factor);
-    all = place != kNone && sum.terms[place].coefficient == needed;
-  });
-  if (!all) return false;
-  sum.terms.erase(sum.terms.begin() + static_cast<std::ptrdiff_t>(i));
+  if (!contains(sum, numerator, scale)) return false;
+  remove_term(sum, i);
   sum.add(numerator, checked_multiply(scale, -1));
   sum.add(floor_mod(numerator, Index(divisor)), scale);
   return true;
@@ -108,7 +138,7 @@ bool join_quotient(LinearSum& sum, size_t i) {
 bool recombine(LinearSum& sum) {
   for (size_t i = 0; i < sum.terms.size(); ++i) {
     const Index& factor = sum.terms[i].factor;
-    if (factor.kind() == IndexKind::kMod) {
+    if (factor.kind() == IndexKind::kMod || factor.kind() == IndexKind::kProduct) {
       if (sum.terms.size() > 1 && join_remainder(sum, i)) return true;
     } else if (factor.kind() == IndexKind::kFloorDiv && factor.node().operands[1].is_constant()) {
       if (cancel_exact_quotient(sum, i)) return true;

@@ -131,14 +131,14 @@ Index KernelBuilder::open_loop(const Index& begin, const Index& end, int64_t ste
     open_.push_back(OpenBlock{BlockKind::kOnceLoop, open_.back().block, kNoValue, true});
     return begin;
   }
-  Instruction loop{Opcode::kLoop, Type{Scalar::kI64, 1}};
+  Instruction loop = new_instruction(Opcode::kLoop, Type{Scalar::kI64, 1});
   loop.index = begin;
   loop.end = end;
   loop.step = step;
   loop.loop = kernel_.loop_count++;
   loop.body = new_block();
   const ValueId number = static_cast<ValueId>(kernel_.instructions.size());
-  const uint32_t counter = loop.loop;
+  const Index counter = loop_counter(loop);
   for (const Index& bound : {begin, end}) {
     for (ValueId value : facts(bound).values) depth_of(value);
     for (uint32_t other : facts(bound).loops)
@@ -151,7 +151,7 @@ Index KernelBuilder::open_loop(const Index& begin, const Index& end, int64_t ste
   hash_of_.push_back(0);
   open_.push_back(OpenBlock{BlockKind::kLoop, body, number, runs});
   enter(body);
-  return begin.is(0) ? Index::loop(counter, end, step) : Index::loop_between(counter, begin, end, step);
+  return counter;
 }
 
 KernelBuilder::OpenBlock& KernelBuilder::innermost_open(bool loop) {
@@ -171,7 +171,7 @@ void KernelBuilder::close_loop() {
 }
 
 void KernelBuilder::open_if(ValueId mask) {
-  Instruction branch{Opcode::kIf, type(mask), {mask}};
+  Instruction branch = new_instruction(Opcode::kIf, type(mask), mask);
   depth_of(mask);
   if (is_constant(mask)) {
     // What can't run goes to a block that belongs to nothing.
@@ -321,7 +321,7 @@ ValueId KernelBuilder::load(uint32_t buffer, const Index& index, int lanes, std:
   const Type result{register_scalar(kernel_.buffers[buffer].dtype), static_cast<uint8_t>(lanes)};
   if (count && less_equal(lanes, *count) == Truth::kAlways) count.reset();
   if (count && less_equal(*count, 0) == Truth::kAlways) return constant(result, fill);
-  Instruction instruction{Opcode::kLoad, result};
+  Instruction instruction = new_instruction(Opcode::kLoad, result);
   instruction.buffer = buffer;
   instruction.index = index;
   if (count && result.scalar == Scalar::kF32) instruction.number = static_cast<double>(static_cast<float>(fill));
@@ -335,7 +335,7 @@ void KernelBuilder::store(uint32_t buffer, const Index& index, ValueId value, st
   TANDEM_CHECK(buffer < kernel_.buffers.size(), concat("there is no buffer ", buffer));
   if (count && less_equal(type(value).lanes, *count) == Truth::kAlways) count.reset();
   if (count && less_equal(*count, 0) == Truth::kAlways) return;
-  Instruction instruction{Opcode::kStore, type(value), {value}};
+  Instruction instruction = new_instruction(Opcode::kStore, type(value), value);
   instruction.buffer = buffer;
   instruction.index = index;
   instruction.count = std::move(count);
@@ -343,18 +343,18 @@ void KernelBuilder::store(uint32_t buffer, const Index& index, ValueId value, st
 }
 
 ValueId KernelBuilder::variable(ValueId initial) {
-  return make(Instruction{Opcode::kVariable, type(initial), {initial}});
+  return make(new_instruction(Opcode::kVariable, type(initial), initial));
 }
 
 ValueId KernelBuilder::get(ValueId variable) {
   TANDEM_CHECK(instruction(variable).opcode == Opcode::kVariable, "get needs a variable");
-  return make(Instruction{Opcode::kGet, type(variable), {variable}});
+  return make(new_instruction(Opcode::kGet, type(variable), variable));
 }
 
 void KernelBuilder::set(ValueId variable, ValueId value) {
   TANDEM_CHECK(instruction(variable).opcode == Opcode::kVariable, "set needs a variable");
   if (type(value).lanes == 1) value = splat(value, type(variable).lanes);
-  make(Instruction{Opcode::kSet, type(variable), {variable, value}});
+  make(new_instruction(Opcode::kSet, type(variable), variable, value));
 }
 
 Kernel KernelBuilder::finish(std::string name, int64_t flops) {

@@ -1,5 +1,6 @@
 #include "core/kernel/compact.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -27,6 +28,7 @@ class Compactor {
     owner_.assign(count, kNoValue);
     sets_.resize(count);
     new_id_.assign(count, kNoValue);
+    new_counter_.resize(old_.loop_count);
   }
 
   Kernel run() {
@@ -43,7 +45,7 @@ class Compactor {
     result_.buffers = std::move(old_.buffers);
     result_.range = old_.range;
     result_.range_loop = old_.range_loop;
-    result_.loop_count = old_.loop_count;
+    result_.loop_count = loop_count_;
     result_.flops = old_.flops;
     return std::move(result_);
   }
@@ -100,6 +102,7 @@ class Compactor {
     for (int i = 0; i < info(instruction.opcode).operands; i++)
       instruction.operands[i] = new_id_[instruction.operands[i]];
     for_each_index(instruction, [&](Index& index) { renumber(index); });
+    if (instruction.opcode == Opcode::kLoop) note_loop(instruction);
     const bool control = instruction.opcode == Opcode::kLoop || instruction.opcode == Opcode::kIf;
     const BlockId body = instruction.body, otherwise = instruction.otherwise;
     result_.instructions.push_back(std::move(instruction));
@@ -122,12 +125,26 @@ class Compactor {
     index.for_each_leaf([&](const Index& leaf) {
       if (leaf.kind() == IndexKind::kVariable) note_variable(leaf);
       if (leaf.kind() == IndexKind::kValue && new_id_[leaf.id()] != leaf.id()) changes = true;
+      if (leaf.kind() == IndexKind::kLoop && new_counter_[leaf.id()]) changes = true;
     });
     if (!changes) return;
     index = index.substitute([&](const Index& leaf) -> std::optional<Index> {
+      if (leaf.kind() == IndexKind::kLoop) return new_counter_[leaf.id()];
       if (leaf.kind() != IndexKind::kValue) return std::nullopt;
       return Index::value(new_id_[leaf.id()], leaf.lower(), leaf.upper());
     });
+  }
+
+  // A counter remembers the bounds of its loop: those must not name values by their old numbers.
+  void note_loop(const Instruction& loop) {
+    loop_count_ = std::max(loop_count_, loop.loop + 1);
+    bool has_values = false;
+    for (const Index& bound : {loop.index, loop.end})
+      bound.for_each_leaf([&](const Index& leaf) {
+        has_values = has_values || leaf.kind() == IndexKind::kValue ||
+                     (leaf.kind() == IndexKind::kLoop && new_counter_[leaf.id()]);
+      });
+    if (has_values) new_counter_[loop.loop] = loop_counter(loop);
   }
 
   void note_variable(const Index& leaf) {
@@ -149,6 +166,8 @@ class Compactor {
   std::vector<bool> live_;
   std::vector<ValueId> owner_, new_id_, work_;
   std::vector<std::vector<ValueId>> sets_;
+  std::vector<std::optional<Index>> new_counter_;
+  uint32_t loop_count_ = 1;
   std::map<std::string, Index> variables_;
 };
 

@@ -66,7 +66,7 @@ Scalar implied_result(Opcode opcode, Scalar operand) {
 
 ValueId KernelBuilder::constant(Type type, double number) {
   if (is_float(type.scalar)) {
-    Instruction instruction{Opcode::kConstant, type};
+    Instruction instruction = new_instruction(Opcode::kConstant, type);
     instruction.number = type.scalar == Scalar::kF32 ? static_cast<double>(static_cast<float>(number)) : number;
     if (std::isnan(number)) instruction.number = std::numeric_limits<double>::quiet_NaN();
     return make(std::move(instruction));
@@ -77,7 +77,7 @@ ValueId KernelBuilder::constant(Type type, double number) {
 
 ValueId KernelBuilder::integer(Type type, int64_t number) {
   if (is_float(type.scalar)) return constant(type, static_cast<double>(number));
-  Instruction instruction{Opcode::kConstant, type};
+  Instruction instruction = new_instruction(Opcode::kConstant, type);
   instruction.integer = number;
   if (type.scalar == Scalar::kI32) instruction.integer = static_cast<int32_t>(number);
   if (is_mask(type.scalar)) instruction.integer = number != 0 ? 1 : 0;
@@ -94,7 +94,7 @@ ValueId KernelBuilder::index_value(Scalar scalar, const Index& index) {
 
 ValueId KernelBuilder::lane_numbers(Scalar scalar, int lanes) {
   const Type result{scalar, static_cast<uint8_t>(lanes)};
-  return lanes == 1 ? integer(result, 0) : make(Instruction{Opcode::kLanes, result});
+  return lanes == 1 ? integer(result, 0) : make(new_instruction(Opcode::kLanes, result));
 }
 
 Index KernelBuilder::as_index(ValueId value, int64_t min, int64_t max) {
@@ -153,7 +153,7 @@ ValueId KernelBuilder::splat(ValueId value, int lanes) {
   const Instruction& made = instruction(value);
   if (made.opcode == Opcode::kConstant)
     return is_float(result.scalar) ? constant(result, made.number) : integer(result, made.integer);
-  return make(Instruction{Opcode::kSplat, result, {value}});
+  return make(new_instruction(Opcode::kSplat, result, value));
 }
 
 ValueId KernelBuilder::extract(ValueId value, int lane) {
@@ -167,14 +167,14 @@ ValueId KernelBuilder::extract(ValueId value, int lane) {
   if (made.opcode == Opcode::kInsert) return extract(made.operands[0], lane);
   if (made.opcode == Opcode::kConstant)
     return is_float(result.scalar) ? constant(result, made.number) : integer(result, made.integer);
-  Instruction instruction{Opcode::kExtract, result, {value}};
+  Instruction instruction = new_instruction(Opcode::kExtract, result, value);
   instruction.integer = lane;
   return make(std::move(instruction));
 }
 
 ValueId KernelBuilder::insert(ValueId vector, ValueId element, int lane) {
   if (type(vector).lanes == 1 && lane == 0) return element;
-  Instruction instruction{Opcode::kInsert, type(vector), {vector, element}};
+  Instruction instruction = new_instruction(Opcode::kInsert, type(vector), vector, element);
   instruction.integer = lane;
   return make(std::move(instruction));
 }
@@ -186,7 +186,7 @@ ValueId KernelBuilder::half_of(Opcode opcode, ValueId value) {
   if (made.opcode == Opcode::kConstant)
     return is_float(result.scalar) ? constant(result, made.number) : integer(result, made.integer);
   if (made.opcode == Opcode::kLanes && opcode == Opcode::kLow) return lane_numbers(result.scalar, result.lanes);
-  return make(Instruction{opcode, result, {value}});
+  return make(new_instruction(opcode, result, value));
 }
 
 ValueId KernelBuilder::low(ValueId value) { return half_of(Opcode::kLow, value); }
@@ -236,7 +236,7 @@ ValueId KernelBuilder::convert(Opcode opcode, ValueId a, Scalar result) {
   if (folded != kNoValue) return folded;
   const ValueId simple = simplify_unary(opcode, a, result_type);
   if (simple != kNoValue) return simple;
-  return make(Instruction{opcode, result_type, {a}});
+  return make(new_instruction(opcode, result_type, a));
 }
 
 void KernelBuilder::match_lanes(ValueId& a, ValueId& b) {
@@ -330,7 +330,7 @@ ValueId KernelBuilder::binary(Opcode opcode, ValueId a, ValueId b) {
     const ValueId simple = simplify_binary(opcode, a, b);
     if (simple != kNoValue) return simple;
   }
-  return make(Instruction{opcode, result, {a, b}});
+  return make(new_instruction(opcode, result, a, b));
 }
 
 ValueId KernelBuilder::fma(ValueId a, ValueId b, ValueId c) {
@@ -342,7 +342,7 @@ ValueId KernelBuilder::fma(ValueId a, ValueId b, ValueId c) {
     const ValueId folded = fold(Opcode::kFma, type(a), operands, 3);
     if (folded != kNoValue) return folded;
   }
-  return make(Instruction{Opcode::kFma, type(a), {a, b, c}});
+  return make(new_instruction(Opcode::kFma, type(a), a, b, c));
 }
 
 ValueId KernelBuilder::select(ValueId mask, ValueId a, ValueId b) {
@@ -352,7 +352,7 @@ ValueId KernelBuilder::select(ValueId mask, ValueId a, ValueId b) {
   if (a == b) return a;
   if (is_constant(mask)) return instruction(mask).integer != 0 ? a : b;
   mask = convert(Opcode::kConvertMask, mask, mask_of(type(a).scalar));
-  return make(Instruction{Opcode::kSelect, type(a), {mask, a, b}});
+  return make(new_instruction(Opcode::kSelect, type(a), mask, a, b));
 }
 
 }  // namespace tandem

@@ -107,8 +107,15 @@ std::string text(const Kernel& kernel, bool with_name = true);
 /// Reads the text form; throws TensorError (kInvalidFormat) with the line of the mistake.
 Kernel parse_kernel(const std::string& text);
 
+/// One instruction as it stands in the kernel's text, without indentation.
+std::string text(const Kernel& kernel, ValueId instruction);
+
 /// Checks every rule of instructions.def: types, operand order and visibility, lanes, subscripts provably inside the
 /// buffer where bounds allow, loops entered once. Throws InternalError naming the instruction.
 void verify(const Kernel& kernel);
+
+struct Capabilities;
+/// The same, and that nothing needs more than the machine has: half_to_float, float_to_half and fma.
+void verify(const Kernel& kernel, const Capabilities& capabilities);
 
 }  // namespace tandem

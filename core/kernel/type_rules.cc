@@ -57,6 +57,19 @@ const char* computation_mistake(const Instruction& instruction, const Type* oper
 
 }  // namespace
 
+Instruction new_instruction(Opcode opcode, Type type, ValueId a, ValueId b, ValueId c) {
+  Instruction instruction{opcode, type};
+  instruction.operands[0] = a;
+  instruction.operands[1] = b;
+  instruction.operands[2] = c;
+  return instruction;
+}
+
+Index loop_counter(const Instruction& loop) {
+  if (loop.index.is(0)) return Index::loop(loop.loop, loop.end, loop.step);
+  return Index::loop_between(loop.loop, loop.index, loop.end, loop.step);
+}
+
 const char* type_mistake(const Instruction& instruction, const Type* operands,
                          const std::vector<BufferParameter>& buffers) {
   const Type type = instruction.type;

@@ -20,6 +20,12 @@ constexpr bool is_integer(Scalar scalar) { return scalar == Scalar::kI32 || scal
 constexpr Scalar mask_of(Scalar scalar) { return size_of(scalar) == 8 ? Scalar::kMask64 : Scalar::kMask32; }
 constexpr bool lanes_allowed(int lanes) { return lanes > 0 && lanes <= 16 && (lanes & (lanes - 1)) == 0; }
 
+/// An instruction with these operands; the other fields are as if it had none.
+Instruction new_instruction(Opcode opcode, Type type, ValueId a = kNoValue, ValueId b = kNoValue, ValueId c = kNoValue);
+
+/// The counter of a loop instruction as a leaf of index expressions.
+Index loop_counter(const Instruction& loop);
+
 /// What is wrong with an instruction's type and those of its operands (as many as the opcode has), as the end of a
 /// sentence; null when they keep the rules of instructions.def. Memory instructions are checked against `buffers`.
 const char* type_mistake(const Instruction& instruction, const Type* operands,

@@ -11,7 +11,7 @@ using tensor_detail::meet;
 namespace {
 
 /// A scalar in the graph of the tensor that it meets.
-std::pair<Tensor, Tensor> with_scalar(const Tensor& tensor, Scalar scalar, const char* operation) {
+std::pair<Tensor, Tensor> with_scalar(const Tensor& tensor, Number scalar, const char* operation) {
   const auto meeting = meet({tensor}, operation);
   const Tensor in_graph(meeting.graph, meeting.nodes[0]);
   return {in_graph, Tensor(meeting.graph, scalar.make(*meeting.graph, tensor.dtype()))};
@@ -30,12 +30,12 @@ Tensor binary(Op op, const Tensor& x, const Tensor& y) {
   return apply(op, {x.expand(shape), y.expand(shape)});
 }
 
-Tensor binary(Op op, const Tensor& x, Scalar y) {
+Tensor binary(Op op, const Tensor& x, Number y) {
   const auto [tensor, scalar] = with_scalar(x, y, name_of(op));
   return binary(op, tensor, scalar);
 }
 
-Tensor binary(Op op, Scalar x, const Tensor& y) {
+Tensor binary(Op op, Number x, const Tensor& y) {
   const auto [tensor, scalar] = with_scalar(y, x, name_of(op));
   return binary(op, scalar, tensor);
 }
@@ -45,12 +45,12 @@ Tensor where(const Tensor& condition, const Tensor& x, const Tensor& y) {
   return apply(Op::kWhere, {condition.expand(shape), x.expand(shape), y.expand(shape)});
 }
 
-Tensor where(const Tensor& condition, const Tensor& x, Scalar y) {
+Tensor where(const Tensor& condition, const Tensor& x, Number y) {
   const auto [tensor, scalar] = with_scalar(x, y, "where");
   return where(condition, tensor, scalar);
 }
 
-Tensor where(const Tensor& condition, Scalar x, const Tensor& y) {
+Tensor where(const Tensor& condition, Number x, const Tensor& y) {
   const auto [tensor, scalar] = with_scalar(y, x, "where");
   return where(condition, scalar, tensor);
 }

@@ -105,7 +105,7 @@ Tensor Tensor::expand(const Shape& to) const {
   return apply(Op::kExpand, {reshape(std::move(padded))}, {}, DType::kF32, to);
 }
 
-Tensor Tensor::pad(const std::vector<DimPair>& amounts, Scalar value) const {
+Tensor Tensor::pad(const std::vector<DimPair>& amounts, Number value) const {
   if (amounts.size() == shape().size() && std::all_of(amounts.begin(), amounts.end(), is_none)) return *this;
   const auto meeting = tensor_detail::meet({*this}, "pad");
   const Tensor fill(meeting.graph, value.make(*meeting.graph, dtype()));

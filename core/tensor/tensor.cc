@@ -79,7 +79,7 @@ std::vector<int> identity_order(int rank) {
 
 }  // namespace tensor_detail
 
-NodeId Scalar::make(Graph& graph, DType dtype) const {
+NodeId Number::make(Graph& graph, DType dtype) const {
   return whole_ ? make_integer_scalar(graph, dtype, integer_) : make_scalar(graph, dtype, value_);
 }
 
@@ -134,7 +134,7 @@ NodeId Tensor::node_in(const std::shared_ptr<Graph>& graph) const {
   return graph == graph_ ? node_ : import_node(*graph, *graph_, node_);
 }
 
-Tensor full(const Shape& shape, Scalar value, DType dtype) {
+Tensor full(const Shape& shape, Number value, DType dtype) {
   auto graph = std::make_shared<Graph>();
   const NodeId node = value.make(*graph, dtype);
   return Tensor(std::move(graph), node).expand(shape);

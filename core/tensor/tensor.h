@@ -21,11 +21,11 @@ struct FreeConstant;
 
 /// A number that meets a tensor (`x * 0.5`, `1 - x`): it takes the tensor's dtype. For an integer tensor it must be
 /// whole.
-class Scalar {
+class Number {
  public:
   template <typename T>
     requires std::is_arithmetic_v<T>
-  Scalar(T value)  // NOLINT: numbers are scalars
+  Number(T value)  // NOLINT: numbers are scalars
       : value_(static_cast<double>(value)),
         integer_(std::is_integral_v<T> ? static_cast<int64_t>(value) : 0),
         whole_(std::is_integral_v<T>) {}
@@ -119,7 +119,7 @@ class Tensor {
   /// Repeats axes of size 1; missing leading axes are added.
   Tensor expand(const Shape& shape) const;
   /// {before, after} elements of `value` around each axis.
-  Tensor pad(const std::vector<DimPair>& amounts, Scalar value = 0) const;
+  Tensor pad(const std::vector<DimPair>& amounts, Number value = 0) const;
   /// {before, after} mirrored elements around each axis, the edge not repeated.
   Tensor reflect_pad(const std::vector<DimPair>& amounts) const;
   /// The elements begin .. end - 1 of each axis.
@@ -164,7 +164,7 @@ class Tensor {
 };
 
 /// The same number everywhere.
-Tensor full(const Shape& shape, Scalar value, DType dtype = DType::kF32);
+Tensor full(const Shape& shape, Number value, DType dtype = DType::kF32);
 Tensor zeros(const Shape& shape, DType dtype = DType::kF32);
 /// 0, 1, ..., n - 1.
 Tensor arange(const Dim& n, DType dtype = DType::kI64);
@@ -177,22 +177,22 @@ Tensor concat(const std::vector<Tensor>& tensors, int axis);
 Tensor stack(const std::vector<Tensor>& tensors, int axis);
 /// condition ? x : y, all three broadcast.
 Tensor where(const Tensor& condition, const Tensor& x, const Tensor& y);
-Tensor where(const Tensor& condition, const Tensor& x, Scalar y);
-Tensor where(const Tensor& condition, Scalar x, const Tensor& y);
+Tensor where(const Tensor& condition, const Tensor& x, Number y);
+Tensor where(const Tensor& condition, Number x, const Tensor& y);
 /// Rows of `table` [n, ...] by index: embedding look-up.
 Tensor embedding(const Tensor& indices, const Tensor& table);
 
 /// The elementwise operations of two operands; see ops.def for their meaning.
 Tensor binary(Op op, const Tensor& x, const Tensor& y);
-Tensor binary(Op op, const Tensor& x, Scalar y);
-Tensor binary(Op op, Scalar x, const Tensor& y);
+Tensor binary(Op op, const Tensor& x, Number y);
+Tensor binary(Op op, Number x, const Tensor& y);
 /// The elementwise operations of one operand.
 Tensor unary(Op op, const Tensor& x);
 
 #define TANDEM_BINARY(function, op)                                                     \
   inline Tensor function(const Tensor& x, const Tensor& y) { return binary(op, x, y); } \
-  inline Tensor function(const Tensor& x, Scalar y) { return binary(op, x, y); }        \
-  inline Tensor function(Scalar x, const Tensor& y) { return binary(op, x, y); }
+  inline Tensor function(const Tensor& x, Number y) { return binary(op, x, y); }        \
+  inline Tensor function(Number x, const Tensor& y) { return binary(op, x, y); }
 TANDEM_BINARY(operator+, Op::kAdd)
 TANDEM_BINARY(operator-, Op::kSub)
 TANDEM_BINARY(operator*, Op::kMul)
@@ -212,9 +212,9 @@ TANDEM_BINARY(equal, Op::kEqual)
 TANDEM_BINARY(not_equal, Op::kNotEqual)
 #undef TANDEM_BINARY
 inline Tensor greater(const Tensor& x, const Tensor& y) { return less(y, x); }
-inline Tensor greater(const Tensor& x, Scalar y) { return less(y, x); }
+inline Tensor greater(const Tensor& x, Number y) { return less(y, x); }
 inline Tensor greater_equal(const Tensor& x, const Tensor& y) { return less_equal(y, x); }
-inline Tensor greater_equal(const Tensor& x, Scalar y) { return less_equal(y, x); }
+inline Tensor greater_equal(const Tensor& x, Number y) { return less_equal(y, x); }
 
 inline Tensor operator-(const Tensor& x) { return unary(Op::kNeg, x); }
 inline Tensor abs(const Tensor& x) { return unary(Op::kAbs, x); }

@@ -65,6 +65,9 @@ TEST_F(IndexRules, QuotientAndRemainderRecombine) {
   EXPECT_EQ(x - 12 * floor_div(x, 12), floor_mod(x, 12));
   EXPECT_EQ(8 * floor_mod(floor_div(x, 8), 4) + floor_mod(x, 8), floor_mod(x, 32));
   EXPECT_EQ(t * floor_div(x, t) + floor_mod(x, t), x);
+  EXPECT_EQ((t + 3) * floor_div(x, t + 3) + floor_mod(x, t + 3), x);
+  EXPECT_EQ(u * t * floor_div(x, t) + u * floor_mod(x, t), u * x);
+  EXPECT_EQ(6 * u * floor_div(x, 6) + u * floor_mod(x, 6), u * x);
   EXPECT_EQ(4 * floor_div(x, 32) + floor_mod(floor_div(x, 8), 4), floor_div(x, 8));
 }
 

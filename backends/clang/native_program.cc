@@ -1,0 +1,73 @@
+#include "backends/clang/native_program.h"
+
+#include "core/base/text.h"
+
+namespace tandem {
+
+namespace {
+
+constexpr size_t kMaxBuffers = 256;
+constexpr size_t kMaxVariables = 64;
+
+/// Sets rounding and the treatment of denormals for a run and gives the caller's setting back.
+class FloatingPointMode {
+ public:
+  explicit FloatingPointMode(Numerics numerics) : before_(__builtin_ia32_stmxcsr()) {
+    // All exceptions masked, rounding to nearest; 0x8040 flushes denormal results and inputs to zero.
+    const unsigned wanted = numerics == Numerics::kFast ? 0x1f80u | 0x8040u : 0x1f80u;
+    __builtin_ia32_ldmxcsr(wanted);
+  }
+  ~FloatingPointMode() { __builtin_ia32_ldmxcsr(before_); }
+  FloatingPointMode(const FloatingPointMode&) = delete;
+  FloatingPointMode& operator=(const FloatingPointMode&) = delete;
+
+ private:
+  unsigned before_;
+};
+
+}  // namespace
+
+NativeProgram::NativeProgram(const Program& program, Numerics numerics, std::unique_ptr<LoadedCode> code,
+                             std::string source, std::vector<uint8_t> binary)
+    : numerics_(numerics),
+      code_(std::move(code)),
+      prepare_calls_(resolve(program, program.prepare_calls, code_->functions)),
+      step_calls_(resolve(program, program.step_calls, code_->functions)),
+      source_(std::move(source)),
+      binary_(std::move(binary)) {}
+
+std::vector<NativeProgram::Call> NativeProgram::resolve(const Program& program, const std::vector<KernelCall>& calls,
+                                                        const std::vector<KernelFunction>& functions) {
+  std::vector<Call> resolved;
+  for (const KernelCall& call : calls) {
+    TANDEM_CHECK(call.kernel < program.kernels.size(), concat("call of kernel ", call.kernel));
+    const Kernel& kernel = program.kernels[call.kernel];
+    TANDEM_CHECK(call.slots.size() == kernel.buffers.size() && call.slots.size() <= kMaxBuffers,
+                 concat("kernel \"", kernel.name, "\" has ", kernel.buffers.size(), " buffers, the call ",
+                        call.slots.size(), ", the limit is ", kMaxBuffers));
+    TANDEM_CHECK(call.variables.size() == kernel.variables.size() && call.variables.size() <= kMaxVariables,
+                 concat("kernel \"", kernel.name, "\" has ", kernel.variables.size(), " variables, the call ",
+                        call.variables.size(), ", the limit is ", kMaxVariables));
+    Call made{functions[call.kernel], call.slots, {}, IndexProgram(call.range, program.variables)};
+    for (uint32_t slot : call.slots) TANDEM_CHECK(slot < program.slots.size(), concat("slot ", slot));
+    for (const Index& variable : call.variables) made.variables.emplace_back(variable, program.variables);
+    resolved.push_back(std::move(made));
+  }
+  return resolved;
+}
+
+bool NativeProgram::run(Phase phase, void* const* slots, const int64_t* variables, size_t first, size_t last) noexcept {
+  const std::vector<Call>& calls = phase == Phase::kPrepare ? prepare_calls_ : step_calls_;
+  const FloatingPointMode mode(numerics_);
+  void* buffers[kMaxBuffers];
+  long values[kMaxVariables];
+  for (size_t i = first; i < last && i < calls.size(); i++) {
+    const Call& call = calls[i];
+    for (size_t k = 0; k < call.slots.size(); k++) buffers[k] = slots[call.slots[k]];
+    for (size_t k = 0; k < call.variables.size(); k++) values[k] = call.variables[k].evaluate(variables);
+    call.function(buffers, values, 0, call.range.evaluate(variables));
+  }
+  return true;
+}
+
+}  // namespace tandem

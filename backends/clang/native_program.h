@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/clang/orc.h"
+#include "core/backend/backend.h"
+#include "core/backend/index_program.h"
+
+namespace tandem {
+
+/// A loaded program: calls with everything resolved that can be before the first step.
+class NativeProgram : public Executable {
+ public:
+  /// `code->functions` holds one function per kernel of the program. Throws InternalError for a call that names a
+  /// kernel, slot or variable that isn't there.
+  NativeProgram(const Program& program, Numerics numerics, std::unique_ptr<LoadedCode> code, std::string source,
+                std::vector<uint8_t> binary);
+
+  bool run(Phase phase, void* const* slots, const int64_t* variables, size_t first, size_t last) noexcept override;
+  std::string source() const override { return source_; }
+  std::vector<uint8_t> binary() const override { return binary_; }
+
+ private:
+  struct Call {
+    KernelFunction function;
+    std::vector<uint32_t> slots;
+    std::vector<IndexProgram> variables;
+    IndexProgram range;
+  };
+  static std::vector<Call> resolve(const Program& program, const std::vector<KernelCall>& calls,
+                                   const std::vector<KernelFunction>& functions);
+
+  Numerics numerics_;
+  std::unique_ptr<LoadedCode> code_;
+  std::vector<Call> prepare_calls_, step_calls_;
+  std::string source_;
+  std::vector<uint8_t> binary_;
+};
+
+}  // namespace tandem

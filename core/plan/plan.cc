@@ -1,0 +1,135 @@
+#include "core/plan/plan.h"
+
+#include <chrono>
+#include <cstring>
+#include <new>
+
+#include "core/base/text.h"
+
+namespace tandem {
+namespace {
+
+class Stopwatch {
+ public:
+  double milliseconds() const {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Plan>> Plan::make(const GraphModule& module, std::shared_ptr<Backend> backend,
+                                         const PlanOptions& options) {
+  try {
+    std::unique_ptr<Plan> plan(new Plan);
+    plan->backend_ = std::move(backend);
+    const Stopwatch scheduling;
+    plan->schedule_ = make_schedule(module, options.schedule);
+    plan->statistics_.schedule_ms = scheduling.milliseconds();
+    // Before anything is compiled or allocated: a plan that can't be had costs nothing.
+    plan->layout_ = plan_memory(plan->schedule_.program);
+    plan->statistics_.arena_bytes = plan->layout_.arena_bytes;
+    plan->statistics_.temporary_bytes = plan->layout_.temporary_bytes;
+    const int64_t need = plan->layout_.arena_bytes + plan->layout_.temporary_bytes;
+    if (options.memory_limit > 0 && need > options.memory_limit)
+      return fail(ErrorCode::kMemoryLimit,
+                  concat("the plan needs ", need, " bytes, the limit is ", options.memory_limit,
+                         "; lower the upper bounds of its variables or raise memory_limit"));
+    const Stopwatch compiling;
+    auto executable = plan->backend_->compile(plan->schedule_.program, options.schedule.capabilities,
+                                              options.schedule.numerics, plan->statistics_.compile);
+    if (!executable) return tl::unexpected<JitError>(executable.error());
+    plan->executable_ = std::move(*executable);
+    plan->statistics_.compile_ms = compiling.milliseconds();
+    const Stopwatch preparing;
+    if (auto allocated = plan->allocate(options); !allocated) return tl::unexpected<JitError>(allocated.error());
+    if (auto prepared = plan->prepare(); !prepared) return tl::unexpected<JitError>(prepared.error());
+    plan->statistics_.prepare_ms = preparing.milliseconds();
+    return plan;
+  } catch (const TensorError& error) {
+    return tl::unexpected<JitError>(error.to_error());
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kDevice, "out of memory while the plan was made; lower the upper bounds of its variables");
+  } catch (const std::exception& error) {
+    return fail(ErrorCode::kDevice, error.what());
+  }
+}
+
+Plan::~Plan() {
+  // The executable may know the addresses: it goes first.
+  executable_.reset();
+  if (arena_) backend_->release(arena_, static_cast<size_t>(layout_.arena_bytes));
+}
+
+Result<void> Plan::allocate(const PlanOptions&) {
+  layout_.arena_bytes = std::max<int64_t>(layout_.arena_bytes, kBufferAlignment);
+  arena_ = static_cast<std::byte*>(backend_->allocate(static_cast<size_t>(layout_.arena_bytes)));
+  if (!arena_)
+    return fail(ErrorCode::kDevice, concat("the ", backend_->name(), " backend can't allocate ", layout_.arena_bytes,
+                                           " bytes for the plan; lower the upper bounds of its variables"));
+  slots_.assign(layout_.offsets.size(), nullptr);
+  for (size_t slot = 0; slot < slots_.size(); slot++)
+    if (layout_.offsets[slot] != MemoryLayout::kTemporary) slots_[slot] = arena_ + layout_.offsets[slot];
+  return {};
+}
+
+Result<void> Plan::prepare() {
+  const size_t bytes = static_cast<size_t>(std::max<int64_t>(layout_.temporary_bytes, kBufferAlignment));
+  std::byte* temporary = static_cast<std::byte*>(backend_->allocate(bytes));
+  if (!temporary)
+    return fail(ErrorCode::kDevice, concat("the ", backend_->name(), " backend can't allocate ", bytes,
+                                           " bytes to repack the weights; free memory and prepare again"));
+  std::byte* next = temporary;
+  for (size_t slot = 0; slot < slots_.size(); slot++) {
+    if (layout_.offsets[slot] != MemoryLayout::kTemporary) continue;
+    slots_[slot] = next;
+    next += aligned_size(schedule_.program.slots[slot].bytes);
+  }
+  for (const ScheduledConstant& constant : schedule_.constants)
+    std::memcpy(slots_[constant.slot], constant.data->bytes, constant.data->size);
+  std::vector<int64_t> values;
+  for (const Index& variable : schedule_.program.variables) values.push_back(variable.upper());
+  const bool done =
+      executable_->run(Phase::kPrepare, slots_.data(), values.data(), 0, schedule_.program.prepare_calls.size());
+  // Nothing reads the temporaries again, and nothing may keep their bytes.
+  for (size_t slot = 0; slot < slots_.size(); slot++)
+    if (layout_.offsets[slot] == MemoryLayout::kTemporary) slots_[slot] = arena_;
+  for (ScheduledConstant& constant : schedule_.constants) constant.data.reset();
+  backend_->release(temporary, bytes);
+  if (!done) return fail(ErrorCode::kDevice, executable_->failure());
+  return {};
+}
+
+bool Plan::run_profiled(const int64_t* values, std::vector<KernelProfile>& profiles) {
+  const std::vector<KernelCall>& calls = schedule_.program.step_calls;
+  profiles.clear();
+  double total = 0;
+  for (size_t i = 0; i < calls.size(); i++) {
+    const Kernel& kernel = schedule_.program.kernels[calls[i].kernel];
+    KernelProfile profile;
+    profile.kernel = kernel.name;
+    profile.origin = calls[i].origin;
+    profile.flops = kernel.flops;
+    for (uint32_t slot : calls[i].slots) profile.bytes += schedule_.program.slots[slot].bytes;
+    const Stopwatch watch;
+    if (!executable_->run(Phase::kStep, slots_.data(), values, i, i + 1)) return false;
+    profile.wall_us = watch.milliseconds() * 1000;
+    total += profile.wall_us;
+    profiles.push_back(std::move(profile));
+  }
+  for (KernelProfile& profile : profiles) profile.share = total > 0 ? profile.wall_us / total : 0;
+  return true;
+}
+
+int64_t Plan::evaluate(const Index& expression, std::span<const int64_t> values) const {
+  return expression.evaluate([&](const Index& leaf) {
+    for (size_t i = 0; i < values.size(); i++)
+      if (schedule_.program.variables[i] == leaf) return values[i];
+    throw InternalError(concat("no value for ", leaf.text()));
+  });
+}
+
+}  // namespace tandem

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/backend/backend.h"
+#include "core/graph/graph.h"
+#include "core/plan/memory.h"
+#include "core/schedule/schedule.h"
+
+namespace tandem {
+
+/// One kernel call's share of a profiled execution.
+struct KernelProfile {
+  std::string kernel;  ///< Name of the kernel.
+  std::string origin;  ///< Where in the model the call comes from.
+  int64_t flops = 0;   ///< Estimate, at the variables' upper bounds.
+  int64_t bytes = 0;   ///< Sizes of the buffers that it touches.
+  double wall_us = 0;  ///< Microseconds.
+  double share = 0;    ///< Of the whole execution, 0 to 1.
+};
+
+/// How a plan is made.
+struct PlanOptions {
+  ScheduleOptions schedule;
+  /// Bytes that a plan may need, temporaries of prepare included; 0: no limit.
+  int64_t memory_limit = 0;
+};
+
+/// How long the stages of making a plan took, and what they made.
+struct PlanStatistics {
+  double schedule_ms = 0;
+  double compile_ms = 0;  ///< Backend compile() as a whole; its own parts are in `compile`.
+  double prepare_ms = 0;  ///< Copying constants and running the prepare calls.
+  CompileStatistics compile;
+  int64_t arena_bytes = 0;
+  int64_t temporary_bytes = 0;
+};
+
+/// A scheduled, compiled and allocated graph: run() replays it.
+///
+/// Inputs are written through `input_data`, outputs read through `output_data`; both stay where they are for the plan's
+/// life. run() allocates nothing, looks up no strings and throws nothing.
+class Plan {
+ public:
+  /// Schedules, compiles, allocates, fills constants and runs the prepare calls. The module is only read here.
+  static Result<std::unique_ptr<Plan>> make(const GraphModule& module, std::shared_ptr<Backend> backend,
+                                            const PlanOptions& options);
+  ~Plan();
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  const std::vector<ScheduledInput>& inputs() const { return schedule_.inputs; }
+  const std::vector<ScheduledOutput>& outputs() const { return schedule_.outputs; }
+  /// The symbolic variables, in the order of run()'s values.
+  const std::vector<Index>& variables() const { return schedule_.program.variables; }
+  const Program& program() const { return schedule_.program; }
+  const Schedule& schedule() const { return schedule_; }
+  const PlanStatistics& statistics() const { return statistics_; }
+  const Executable& executable() const { return *executable_; }
+  Backend& backend() const { return *backend_; }
+
+  /// Base address of a slot that lives as long as the plan.
+  std::byte* slot_data(uint32_t slot) const { return static_cast<std::byte*>(slots_[slot]); }
+  std::byte* input_data(size_t input) const { return slot_data(schedule_.inputs[input].buffer.slot); }
+  std::byte* output_data(size_t output) const { return slot_data(schedule_.outputs[output].buffer.slot); }
+  int64_t slot_bytes(uint32_t slot) const { return schedule_.program.slots[slot].bytes; }
+
+  /// Exchanges the places of two slots of equal size: a state's new value becomes the next step's old one.
+  void swap_slots(uint32_t a, uint32_t b) { std::swap(slots_[a], slots_[b]); }
+
+  /// Runs the step calls with these values of `variables()` (already checked). False: the backend failed; `failure()`
+  /// says how.
+  bool run(const int64_t* values) noexcept {
+    return executable_->run(Phase::kStep, slots_.data(), values, 0, schedule_.program.step_calls.size());
+  }
+  std::string failure() const { return executable_->failure(); }
+  /// The same, call by call with a clock between: one profile per call. Allocates.
+  bool run_profiled(const int64_t* values, std::vector<KernelProfile>& profiles);
+
+  /// A dimension, or a shape, with the variables at these values.
+  int64_t evaluate(const Index& expression, std::span<const int64_t> values) const;
+
+ private:
+  Plan() = default;
+  Result<void> allocate(const PlanOptions& options);
+  Result<void> prepare();
+
+  std::shared_ptr<Backend> backend_;
+  Schedule schedule_;
+  MemoryLayout layout_;
+  std::unique_ptr<Executable> executable_;
+  std::byte* arena_ = nullptr;
+  std::vector<void*> slots_;
+  PlanStatistics statistics_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,109 @@
+#include "core/schedule/contract_axes.h"
+
+#include <algorithm>
+
+#include "core/schedule/loops.h"
+
+namespace tandem {
+namespace {
+
+ContractOperand inspect(const ProgramBuilder& program, NodeId node, const Shape& space) {
+  ContractOperand operand;
+  operand.node = node;
+  const std::vector<Index> counters = axis_counters(space);
+  std::vector<BufferAccess> loads;
+  const auto own = program.buffers.find(node);
+  if (own != program.buffers.end())
+    loads.push_back({node, flat_offset(counters, own->second.strides)});
+  else
+    loads = summarise(program, node, counters).loads;
+  if (loads.size() == 1) {
+    const SlotRole role = program.program.slots[program.buffers.at(loads[0].node).slot].role;
+    operand.constant = role == SlotRole::kConstant || role == SlotRole::kPacked;
+  }
+  for (const Index& counter : counters) {
+    bool depends = false;
+    for (const BufferAccess& load : loads) depends |= load.offset.depends_on(counter);
+    operand.depends.push_back(depends);
+    const std::optional<Index> step = loads.size() == 1 ? loads[0].offset.coefficient(counter) : std::nullopt;
+    operand.step.push_back(step && step->is_constant() ? std::optional<int64_t>(step->constant()) : std::nullopt);
+  }
+  return operand;
+}
+
+bool stores_consecutively(const ProgramBuilder& program, const Group& group, const BufferRef& target, size_t axis) {
+  const std::vector<Index> counters = axis_counters(program.module.graph->node(group.anchor).shape);
+  const auto root_index = root_index_of_anchor(program.module, group.root, group.anchor, counters);
+  const std::optional<Index> step = flat_offset(*root_index, target.strides).coefficient(counters[axis]);
+  return step && step->is(1);
+}
+
+/// How well an output axis serves as the vector axis; 0 when it has one element.
+double vector_score(const ContractAxes& axes, int64_t extent, size_t axis) {
+  if (extent < 2) return 0;
+  const int dependent = axes.operands[0].depends[axis] + axes.operands[1].depends[axis];
+  // Lanes are worth up to a few whole vectors; more gives nothing more.
+  double score = static_cast<double>(std::min<int64_t>(extent, 64));
+  for (const ContractOperand& operand : axes.operands) {
+    if (!operand.depends[axis] || operand.constant) continue;  // Constants are repacked once, at prepare.
+    if (operand.step[axis] != 1) score *= 0.25;                // Repacked at every step.
+  }
+  return dependent == 1 ? score * 2 : score;  // The other operand is one broadcast for the whole vector.
+}
+
+}  // namespace
+
+ContractAxes choose_contract_axes(const ProgramBuilder& program, const Group& group, const BufferRef* target) {
+  const Graph& graph = *program.module.graph;
+  const Node& anchor = graph.node(group.anchor);
+  const Shape& space = graph.node(anchor.operands[0]).shape;
+  const size_t rank = anchor.shape.size();
+  ContractAxes axes;
+  for (int i = 0; i < 2; i++) axes.operands[i] = inspect(program, anchor.operands[i], space);
+  double best = 0;
+  for (size_t axis = 0; axis < rank; axis++) {
+    double score = vector_score(axes, space[axis].upper(), axis);
+    if (score > 0 && target && !stores_consecutively(program, group, *target, axis)) score *= 0.5;
+    if (score >= best && score > 0) {
+      best = score;
+      axes.vector_axis = axis;
+    }
+  }
+  // Rows repeat the vector operand: along them it doesn't change, so one load serves all.
+  int64_t most = 1;
+  for (size_t axis = 0; axis < rank; axis++) {
+    if (axes.vector_axis && axis == *axes.vector_axis) continue;
+    bool reuses = false;
+    for (const ContractOperand& operand : axes.operands)
+      reuses |= !operand.depends[axis] && (!axes.vector_axis || operand.depends[*axes.vector_axis]);
+    if (reuses && space[axis].upper() > most) {
+      most = space[axis].upper();
+      axes.row_axis = axis;
+    }
+  }
+  for (size_t axis = 0; axis < rank; axis++)
+    if (!(axes.vector_axis && axis == *axes.vector_axis) && !(axes.row_axis && axis == *axes.row_axis) &&
+        !space[axis].is(1))
+      axes.outer.push_back(axis);
+  const int64_t columns = axes.vector_axis ? space[*axes.vector_axis].upper() : 1;
+  axes.tile = choose_tile(program.options.capabilities, most, columns, size_of(anchor.dtype) == 8 ? 8 : 4);
+  if (!axes.vector_axis) axes.tile.vectors = axes.tile.lanes = 1;
+  axes.tile.lanes = std::min(axes.tile.lanes, lanes_for(columns));
+  return axes;
+}
+
+std::vector<size_t> contract_axis_order(const ProgramBuilder& program, const Group& group) {
+  const ContractAxes axes = choose_contract_axes(program, group, nullptr);
+  const Graph& graph = *program.module.graph;
+  const std::vector<Index> counters = axis_counters(graph.node(group.anchor).shape);
+  const auto root_index = root_index_of_anchor(program.module, group.root, group.anchor, counters);
+  std::vector<size_t> order, last;
+  for (size_t axis = 0; axis < root_index->size(); axis++) {
+    const bool runs = axes.vector_axis && (*root_index)[axis].depends_on(counters[*axes.vector_axis]);
+    (runs ? last : order).push_back(axis);
+  }
+  order.insert(order.end(), last.begin(), last.end());
+  return order;
+}
+
+}  // namespace tandem

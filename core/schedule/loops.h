@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "core/schedule/access.h"
+#include "core/schedule/program_builder.h"
+
+namespace tandem {
+
+/// A load that an expression makes, in terms of the subscript that it was walked with.
+struct BufferAccess {
+  NodeId node;
+  Index offset;  ///< In elements.
+};
+
+/// What an expression reads and where it changes, found by a dry walk.
+struct AccessSummary {
+  std::vector<BufferAccess> loads;
+  std::vector<Breakpoint> breakpoints;
+  std::vector<Index> others;  ///< Subscripts that matter in other ways (counted axes, gathered rows).
+  bool has_reduction = false;
+};
+
+/// Walks the expression under `node` (whose own buffer, if it has one, is ignored).
+AccessSummary summarise(const ProgramBuilder& program, NodeId node, const std::vector<Index>& index);
+
+/// Walk-time stand-ins for loop counters, one per axis of a shape.
+std::vector<Index> axis_counters(const Shape& shape);
+
+/// Axes of `shape`, outermost first, in which a group's root is stored and its loops run.
+std::vector<size_t> choose_axis_order(const ProgramBuilder& program, const Group& group);
+
+/// Strides of a buffer whose axes lie in memory in this order; sizes at the variables' maxima.
+Shape ordered_strides(const Shape& shape, const std::vector<size_t>& order);
+
+/// Emits a loop over [begin, end) in vectors: a main loop of `lanes` elements and a rest with a count. Small constant
+/// ranges use fewer lanes. `body(first, lanes, count)` is called once per piece of code; `first` is the number of the
+/// first lane's element.
+void emit_vector_loop(KernelBuilder& builder, const Index& begin, const Index& end, int lanes,
+                      const std::function<void(const Index& first, int lanes, std::optional<Index> count)>& body);
+
+/// Emits the reductions under `node` whose subscripts need no other counters than those in `open` (and aren't emitted
+/// yet): once per row, before the loop over the row's elements begins.
+void pin_row_statistics(const ProgramBuilder& program, ValueLowerer& lowerer, NodeId node,
+                        const std::vector<Index>& index, const std::vector<Index>& open);
+
+/// The smallest of 1, 2, 4, 8, 16 that is at least `count`.
+int lanes_for(int64_t count);
+
+/// Product of the dimensions at their maxima.
+int64_t maximum_elements(const Shape& shape);
+
+/// A short name for a kernel: form, the ops that it computes last, and its extents.
+std::string kernel_name(const ProgramBuilder& program, const Group& group);
+
+/// Each form's lowering: makes the kernel and adds its call. `target` is where the root's elements go.
+void lower_map(ProgramBuilder& program, const Group& group, const BufferRef& target, const std::vector<size_t>& order);
+void lower_reduce(ProgramBuilder& program, const Group& group, const BufferRef& target,
+                  const std::vector<size_t>& order);
+void lower_contract(ProgramBuilder& program, const Group& group, const BufferRef& target);
+
+}  // namespace tandem

@@ -1,0 +1,259 @@
+// Contractions in register tiles, with what follows them fused behind the accumulators.
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/schedule/contract_axes.h"
+#include "core/schedule/loops.h"
+#include "core/schedule/pack.h"
+
+namespace tandem {
+namespace {
+
+class ContractLowering {
+ public:
+  ContractLowering(ProgramBuilder& program, const Group& group, const BufferRef& target)
+      : program_(program),
+        group_(group),
+        target_(target),
+        graph_(*program.module.graph),
+        anchor_(graph_.node(group.anchor)),
+        space_(graph_.node(anchor_.operands[0]).shape),
+        rank_(anchor_.shape.size()),
+        axes_(choose_contract_axes(program, group, &target)),
+        vector_axis_(axes_.vector_axis),
+        row_axis_(axes_.row_axis),
+        outer_(axes_.outer),
+        tile_(axes_.tile),
+        lowerer_(graph_, program.buffers, program.slot_elements, builder_, program.options.capabilities,
+                 program.options.numerics) {
+    pack_operands();
+  }
+
+  void run() {
+    const Index columns = vector_axis_ ? space_[*vector_axis_] : Index(1);
+    const Index whole_panels = floor_div(columns, tile_.width());
+    const Index panels = ceil_div(columns, tile_.width());
+    Index range = panels;
+    for (size_t axis : outer_) range *= space_[axis];
+    const Index item = builder_.open_range(range);
+    std::vector<Index> index(rank_, 0);
+    Index rest = floor_div(item, panels);
+    for (size_t i = outer_.size(); i-- > 0;) {
+      index[outer_[i]] = floor_mod(rest, space_[outer_[i]]);
+      rest = floor_div(rest, space_[outer_[i]]);
+    }
+    const Index panel = floor_mod(item, panels);
+    const Index tail = columns - whole_panels * tile_.width();
+    if (whole_panels.is(0)) {
+      panel_body(index, panel, tail, true);
+    } else if (tail.is(0)) {
+      panel_body(index, panel, tile_.width(), false);
+    } else {
+      const ValueId number = builder_.index_value(Scalar::kI32, panel);
+      builder_.open_if(builder_.binary(Opcode::kLess, number, builder_.index_value(Scalar::kI32, whole_panels)));
+      panel_body(index, panel, tile_.width(), false);
+      builder_.open_else();
+      panel_body(index, whole_panels, tail, true);
+      builder_.close_if();
+    }
+    Kernel kernel =
+        builder_.finish(concat(kernel_name(program_, group_), "_tile_", text(tile_)), 2 * maximum_elements(space_));
+    program_.add_call(group_.prepare ? Phase::kPrepare : Phase::kStep, std::move(kernel), lowerer_.slots(),
+                      graph_.node(group_.root).origin);
+  }
+
+ private:
+  void pack_operands() {
+    if (!vector_axis_) return;
+    for (int i = 0; i < 2; i++) {
+      const ContractOperand& operand = axes_.operands[i];
+      if (!operand.depends[*vector_axis_]) continue;
+      const bool consecutive = operand.step[*vector_axis_] == 1;
+      // A single panel that lies consecutively already is as good as packed.
+      if (operand.constant && consecutive && space_[*vector_axis_].upper() <= tile_.width() &&
+          space_[*vector_axis_].is_constant() && space_[*vector_axis_].constant() % tile_.lanes == 0)
+        continue;
+      if (!operand.constant && consecutive) continue;
+      packed_[i] = pack_operand(program_, operand.node, space_, rank_, *vector_axis_, operand.depends, tile_,
+                                operand.constant, graph_.node(group_.root).origin);
+    }
+  }
+
+  /// All rows of one panel. `columns` outputs are live: a number, or an expression for the last panel.
+  void panel_body(std::vector<Index> index, const Index& panel, const Index& columns, bool last) {
+    const Index first_column = panel * tile_.width();
+    if (!row_axis_) return tile_body(index, panel, first_column, columns, last, 1);
+    const Index& rows = space_[*row_axis_];
+    const Index whole = floor_div(rows, tile_.rows) * tile_.rows;
+    if (whole.upper() > 0) {
+      index[*row_axis_] = builder_.open_loop(0, whole, tile_.rows);
+      tile_body(index, panel, first_column, columns, last, tile_.rows);
+      builder_.close_loop();
+    }
+    const Index rest = rows - whole;
+    if (rest.is(0)) return;
+    if (rest.is_constant()) {
+      index[*row_axis_] = whole;
+      return tile_body(index, panel, first_column, columns, last, static_cast<int>(rest.constant()));
+    }
+    index[*row_axis_] = builder_.open_loop(whole, rows);
+    tile_body(index, panel, first_column, columns, last, 1);
+    builder_.close_loop();
+  }
+
+  struct Vector {
+    Index first;  ///< Number of its first column within the panel.
+    int lanes;
+    std::optional<Index> count;
+  };
+
+  std::vector<Vector> vectors_of(const Index& columns, bool last) const {
+    std::vector<Vector> vectors;
+    if (!vector_axis_) return {{0, 1, std::nullopt}};
+    for (int i = 0; i < tile_.vectors; i++) {
+      const Index first = i * tile_.lanes;
+      if (!last) {
+        vectors.push_back({first, tile_.lanes, std::nullopt});
+        continue;
+      }
+      const Index live = max(min(columns - first, tile_.lanes), 0);
+      if (live.is(0)) break;
+      if (live.is(tile_.lanes))
+        vectors.push_back({first, tile_.lanes, std::nullopt});
+      else if (live.is_constant())
+        vectors.push_back({first, lanes_for(live.constant()), live});
+      else
+        vectors.push_back({first, tile_.lanes, live});
+    }
+    for (Vector& vector : vectors)
+      if (vector.count && vector.count->is(vector.lanes)) vector.count.reset();
+    return vectors;
+  }
+
+  void enter(const Vector& vector, bool limited) {
+    if (vector.lanes > 1)
+      lowerer_.set_lanes(Index::lane(vector.lanes), vector.lanes, limited ? vector.count : std::nullopt);
+    else
+      lowerer_.clear_lanes();
+  }
+  static Index lane_of(const Vector& vector) { return vector.lanes > 1 ? Index::lane(vector.lanes) : Index(0); }
+
+  /// The type in which products are accumulated.
+  DType held() const { return anchor_.dtype == DType::kBool ? DType::kU8 : anchor_.dtype; }
+  ValueId to_held(ValueId value) {
+    if (anchor_.dtype != DType::kBool) return value;
+    const uint8_t lanes = builder_.type(value).lanes;
+    return builder_.select(value, builder_.integer({Scalar::kI32, lanes}, 1),
+                           builder_.integer({Scalar::kI32, lanes}, 0));
+  }
+  Type accumulator_type(int lanes) const {
+    Scalar scalar = register_scalar(held());
+    if (is_float(held())) scalar = held() == DType::kF64 ? Scalar::kF64 : Scalar::kF32;
+    return {scalar, static_cast<uint8_t>(lanes)};
+  }
+  ValueId zero(int lanes) {
+    const Type type = accumulator_type(lanes);
+    return is_float(type.scalar) ? builder_.constant(type, 0) : builder_.integer(type, 0);
+  }
+  ValueId accumulate(ValueId a, ValueId b, ValueId sum) {
+    const int lanes = builder_.type(sum).lanes;
+    if (builder_.type(a).lanes != lanes) a = builder_.splat(a, lanes);
+    if (builder_.type(b).lanes != lanes) b = builder_.splat(b, lanes);
+    if (is_float(held())) return multiply_add(lowerer_.math(), a, b, sum);
+    if (anchor_.dtype == DType::kBool) return builder_.binary(Opcode::kOr, builder_.binary(Opcode::kAnd, a, b), sum);
+    return builder_.binary(Opcode::kAdd, builder_.binary(Opcode::kMul, a, b), sum);
+  }
+
+  ValueId element(int operand, const std::vector<Index>& index, const Index& panel, const Index& column) {
+    if (packed_[operand])
+      return to_held(lowerer_.load(packed_[operand]->buffer, packed_[operand]->index(index, panel, column)));
+    return to_held(lowerer_.lower(axes_.operands[operand].node, index));
+  }
+
+  void tile_body(const std::vector<Index>& index, const Index& panel, const Index& first_column, const Index& columns,
+                 bool last, int rows) {
+    const std::vector<Vector> vectors = vectors_of(columns, last);
+    std::vector<std::vector<ValueId>> sums(rows);
+    for (int row = 0; row < rows; row++)
+      for (const Vector& vector : vectors) sums[row].push_back(builder_.variable(zero(vector.lanes)));
+    multiply(index, panel, first_column, vectors, sums);
+    for (int row = 0; row < rows; row++)
+      for (size_t i = 0; i < vectors.size(); i++)
+        finish(index, first_column, vectors[i], row, builder_.get(sums[row][i]));
+    lowerer_.clear_lanes();
+  }
+
+  void multiply(const std::vector<Index>& outputs, const Index& panel, const Index& first_column,
+                const std::vector<Vector>& vectors, const std::vector<std::vector<ValueId>>& sums) {
+    std::vector<Index> index = outputs;
+    size_t opened = 0;
+    for (size_t axis = rank_; axis < space_.size(); axis++) {
+      index.push_back(builder_.open_loop(0, space_[axis]));
+      opened++;
+    }
+    // The operand that runs along the vector axis is loaded once for all rows; when both do, each row loads its own.
+    for (size_t i = 0; i < vectors.size(); i++) {
+      std::vector<Index> place = index;
+      const Index column = vectors[i].first + lane_of(vectors[i]);
+      if (vector_axis_) place[*vector_axis_] = first_column + column;
+      for (size_t row = 0; row < sums.size(); row++) {
+        std::vector<Index> at = place;
+        if (row_axis_) at[*row_axis_] += static_cast<int64_t>(row);
+        std::array<ValueId, 2> values{};
+        for (int k = 0; k < 2; k++) {
+          enter(vectors[i], !packed_[k]);
+          values[k] = element(k, at, panel, column);
+        }
+        builder_.set(sums[row][i], accumulate(values[0], values[1], builder_.get(sums[row][i])));
+      }
+    }
+    while (opened-- > 0) builder_.close_loop();
+    lowerer_.clear_lanes();
+  }
+
+  void finish(const std::vector<Index>& outputs, const Index& first_column, const Vector& vector, int row,
+              ValueId sum) {
+    std::vector<Index> index = outputs;
+    if (row_axis_) index[*row_axis_] += row;
+    if (vector_axis_) index[*vector_axis_] = first_column + vector.first + lane_of(vector);
+    enter(vector, true);
+    ValueId value = sum;
+    if (anchor_.dtype == DType::kBool)
+      value = builder_.binary(Opcode::kNotEqual, sum, builder_.integer(builder_.type(sum), 0));
+    else if (is_float(anchor_.dtype))
+      value = lowerer_.round_to(sum, anchor_.dtype);
+    else
+      value = lowerer_.apply(Op::kAdd, anchor_.dtype, sum, builder_.integer(builder_.type(sum), 0));
+    lowerer_.set_anchor(group_.anchor, value);
+    const std::vector<Index> root_index = *root_index_of_anchor(program_.module, group_.root, group_.anchor, index);
+    lowerer_.store(target_, root_index, lowerer_.lower(group_.root, root_index));
+    lowerer_.set_anchor(kNoNode, kNoValue);
+  }
+
+  ProgramBuilder& program_;
+  const Group& group_;
+  const BufferRef& target_;
+  const Graph& graph_;
+  const Node& anchor_;
+  const Shape& space_;  ///< Output axes, then reduced axes.
+  const size_t rank_;   ///< Number of output axes.
+  const ContractAxes axes_;
+  const std::optional<size_t>& vector_axis_;
+  const std::optional<size_t>& row_axis_;
+  const std::vector<size_t>& outer_;
+  const Tile& tile_;
+  KernelBuilder builder_;
+  ValueLowerer lowerer_;
+  std::array<std::optional<PackedOperand>, 2> packed_;
+};
+
+}  // namespace
+
+void lower_contract(ProgramBuilder& program, const Group& group, const BufferRef& target) {
+  ContractLowering(program, group, target).run();
+}
+
+}  // namespace tandem

@@ -1,0 +1,173 @@
+// Kernels in which every output element is computed on its own.
+
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "core/schedule/loops.h"
+
+namespace tandem {
+namespace {
+
+/// One loop of the kernel: an axis of the root, or several that run as one.
+struct LoopAxis {
+  Index extent;
+  std::vector<size_t> axes;  ///< Outermost first.
+};
+
+class MapLowering {
+ public:
+  MapLowering(ProgramBuilder& program, const Group& group, const BufferRef& target, const std::vector<size_t>& order)
+      : program_(program),
+        group_(group),
+        target_(target),
+        node_(program.module.graph->node(group.root)),
+        lowerer_(*program.module.graph, program.buffers, program.slot_elements, builder_, program.options.capabilities,
+                 program.options.numerics) {
+    choose_loops(order);
+  }
+
+  void run() {
+    std::vector<Index> counters(loops_.size());
+    size_t opened = 0;
+    for (size_t i = 0; i + 1 < loops_.size(); i++) {
+      pin_statistics(counters, i);
+      counters[i] = i == 0 ? builder_.open_range(loops_[0].extent) : builder_.open_loop(0, loops_[i].extent);
+      opened += i > 0;
+    }
+    pin_statistics(counters, loops_.empty() ? 0 : loops_.size() - 1);
+    if (loops_.empty()) {
+      store(counters);
+    } else {
+      const int lanes = program_.options.capabilities.lanes(size_of(node_.dtype) == 8 ? 8 : 4);
+      const std::vector<Index> bounds = pieces(counters);
+      for (size_t i = 0; i + 1 < bounds.size(); i++)
+        emit_vector_loop(builder_, bounds[i], bounds[i + 1], lanes,
+                         [&](const Index& first, int width, std::optional<Index> count) {
+                           if (width > 1) {
+                             const Index lane = Index::lane(width);
+                             lowerer_.set_lanes(lane, width, std::move(count));
+                             counters.back() = first + lane;
+                           } else {
+                             lowerer_.clear_lanes();
+                             counters.back() = first;
+                           }
+                           store(counters);
+                         });
+    }
+    while (opened-- > 0) builder_.close_loop();
+    Kernel kernel = builder_.finish(kernel_name(program_, group_), maximum_elements(node_.shape));
+    program_.add_call(group_.prepare ? Phase::kPrepare : Phase::kStep, std::move(kernel), lowerer_.slots(),
+                      node_.origin);
+  }
+
+ private:
+  void choose_loops(const std::vector<size_t>& order) {
+    const std::vector<Index> counters = axis_counters(node_.shape);
+    summary_ = summarise(program_, group_.root, counters);
+    for (size_t axis : order) {
+      if (node_.shape[axis].is(1)) continue;
+      if (!loops_.empty() && runs_on(loops_.back(), axis, counters)) {
+        loops_.back().extent *= node_.shape[axis];
+        loops_.back().axes.push_back(axis);
+      } else {
+        loops_.push_back({node_.shape[axis], {axis}});
+      }
+    }
+  }
+
+  /// Does every subscript step through `inner` and then through the loop's axes as through one axis?
+  bool runs_on(const LoopAxis& loop, size_t inner, const std::vector<Index>& counters) const {
+    if (summary_.has_reduction) return false;
+    const size_t outer = loop.axes.back();
+    const auto uses = [&](const Index& e) { return e.depends_on(counters[outer]) || e.depends_on(counters[inner]); };
+    for (const Breakpoint& breakpoint : summary_.breakpoints)
+      if (uses(breakpoint.position)) return false;
+    for (const Index& other : summary_.others)
+      if (uses(other)) return false;
+    const auto continues = [&](const Index& offset) {
+      const std::optional<Index> far = offset.coefficient(counters[outer]), near = offset.coefficient(counters[inner]);
+      return far && near && same(*far, *near * node_.shape[inner]);
+    };
+    for (const BufferAccess& load : summary_.loads)
+      if (!continues(load.offset)) return false;
+    return continues(flat_offset(counters, target_.strides));
+  }
+
+  std::vector<Index> root_index(const std::vector<Index>& counters) const {
+    std::vector<Index> index(node_.shape.size(), 0);
+    for (size_t i = 0; i < loops_.size(); i++) {
+      Index rest = counters[i];
+      for (size_t k = loops_[i].axes.size(); k-- > 1;) {
+        index[loops_[i].axes[k]] = floor_mod(rest, node_.shape[loops_[i].axes[k]]);
+        rest = floor_div(rest, node_.shape[loops_[i].axes[k]]);
+      }
+      index[loops_[i].axes[0]] = rest;
+    }
+    return index;
+  }
+
+  /// Ends of the parts of the innermost loop between which no choice (padding, parts of a concatenation) changes.
+  std::vector<Index> pieces(const std::vector<Index>& counters) const {
+    constexpr size_t kMostPieces = 8;
+    const Index& extent = loops_.back().extent;
+    std::vector<Index> bounds = {0, extent};
+    std::vector<Index> outer = counters;
+    const Index stand_in = Index::loop(1u << 24, extent);
+    outer.back() = stand_in;
+    const AccessSummary summary = summarise(program_, group_.root, root_index(outer));
+    for (const Breakpoint& breakpoint : summary.breakpoints) {
+      const std::optional<Index> step = breakpoint.position.coefficient(stand_in);
+      if (!step || !step->is_constant() || step->constant() <= 0) continue;
+      const Index bound = ceil_div(breakpoint.bound - breakpoint.position.substitute(stand_in, 0), *step);
+      bool fixed = true;
+      bound.for_each_leaf([&](const Index& leaf) { fixed &= leaf.kind() == IndexKind::kVariable; });
+      if (fixed) insert_bound(bounds, bound);
+      if (bounds.size() > kMostPieces) return {0, extent};
+    }
+    return bounds;
+  }
+
+  /// Keeps the bounds in an order that holds for all values of the variables; what can't be ordered is left to selects.
+  static void insert_bound(std::vector<Index>& bounds, const Index& bound) {
+    for (size_t i = 0; i + 1 < bounds.size(); i++) {
+      if (same(bounds[i], bound) || same(bounds[i + 1], bound)) return;
+      if (less_equal(bounds[i], bound) == Truth::kAlways && less_equal(bound, bounds[i + 1]) == Truth::kAlways) {
+        bounds.insert(bounds.begin() + static_cast<std::ptrdiff_t>(i) + 1, bound);
+        return;
+      }
+    }
+  }
+
+  /// Row reductions that need the first `open` counters only.
+  void pin_statistics(const std::vector<Index>& counters, size_t open) {
+    if (!group_.row_statistics) return;
+    std::vector<Index> all = counters;
+    for (size_t i = open; i < all.size(); i++)
+      all[i] = Index::loop(static_cast<uint32_t>((1u << 24) + i), loops_[i].extent);
+    pin_row_statistics(program_, lowerer_, group_.root, root_index(all),
+                       {counters.begin(), counters.begin() + static_cast<std::ptrdiff_t>(open)});
+  }
+
+  void store(const std::vector<Index>& counters) {
+    const std::vector<Index> index = root_index(counters);
+    lowerer_.store(target_, index, lowerer_.lower(group_.root, index));
+    lowerer_.clear_lanes();
+  }
+
+  ProgramBuilder& program_;
+  const Group& group_;
+  const BufferRef& target_;
+  const Node& node_;
+  KernelBuilder builder_;
+  ValueLowerer lowerer_;
+  AccessSummary summary_;
+  std::vector<LoopAxis> loops_;
+};
+
+}  // namespace
+
+void lower_map(ProgramBuilder& program, const Group& group, const BufferRef& target, const std::vector<size_t>& order) {
+  MapLowering(program, group, target, order).run();
+}
+
+}  // namespace tandem

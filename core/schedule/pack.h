@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/schedule/program_builder.h"
+#include "core/schedule/tile.h"
+
+namespace tandem {
+
+/// A copy of a contraction's operand in the order in which its kernel reads it: [outer axes][panel][reduced
+/// axes][column of the panel], zero beyond the last column.
+struct PackedOperand {
+  BufferRef buffer;
+  std::vector<size_t>
+      axes;          ///< Axes of the iteration space that the operand depends on, without the vector axis; outer first.
+  size_t outer = 0;  ///< How many of them are output axes.
+
+  /// Subscript in the buffer of the element at `index` of the iteration space, column `column` of panel `panel`.
+  std::vector<Index> index(const std::vector<Index>& index, const Index& panel, const Index& column) const;
+};
+
+/// Adds the slot and the kernel call that pack an operand: once at prepare for constants, at every step otherwise.
+PackedOperand pack_operand(ProgramBuilder& program, NodeId operand, const Shape& space, size_t rank, size_t vector_axis,
+                           const std::vector<bool>& depends, const Tile& tile, bool constant,
+                           const std::string& origin);
+
+}  // namespace tandem

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/backend/backend.h"
+#include "core/schedule/schedule.h"
+
+namespace tandem {
+
+/// Collects slots, distinct kernels and calls of a program while groups are lowered.
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const GraphModule& graph_module, const ScheduleOptions& schedule_options)
+      : module(graph_module), options(schedule_options) {}
+
+  const GraphModule& module;
+  const ScheduleOptions& options;
+  Program program;
+  BufferTable buffers;                 ///< Nodes that have a buffer so far.
+  std::vector<int64_t> slot_elements;  ///< Elements of each slot at the variables' maxima.
+
+  /// A new slot of `elements` elements.
+  uint32_t add_slot(SlotRole role, DType dtype, int64_t elements, std::string name);
+  /// Adds a call; an equal kernel that is there already is shared. `slots` are the kernel's buffers in order.
+  void add_call(Phase phase, Kernel kernel, std::vector<uint32_t> slots, std::string origin);
+
+ private:
+  std::unordered_map<std::string, uint32_t> kernel_numbers_;
+};
+
+}  // namespace tandem

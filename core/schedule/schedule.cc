@@ -1,0 +1,161 @@
+#include "core/schedule/schedule.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "core/schedule/contract_axes.h"
+#include "core/schedule/loops.h"
+#include "core/schedule/program_builder.h"
+
+namespace tandem {
+namespace {
+
+class Scheduler {
+ public:
+  Scheduler(const GraphModule& module, const ScheduleOptions& options)
+      : module_(module), graph_(*module.graph), builder_(module, options) {}
+
+  Schedule run() {
+    schedule_.groups = choose_groups(module_);
+    add_leaves();
+    std::unordered_map<NodeId, BufferRef> roots;
+    for (const Group& group : schedule_.groups) {
+      const BufferRef target = lower_group(group);
+      roots[group.root] = target;
+      // An input or constant that is also an output keeps its own buffer for its readers.
+      builder_.buffers.emplace(group.root, target);
+    }
+    for (size_t i = 0; i < module_.outputs.size(); i++) {
+      const NodeId output = module_.outputs[i];
+      schedule_.outputs.push_back({module_.output_names[i], roots.at(output), graph_.node(output).shape});
+    }
+    schedule_.program = std::move(builder_.program);
+    return std::move(schedule_);
+  }
+
+ private:
+  void add_leaves() {
+    std::vector<bool> reachable(graph_.size(), false);
+    for (NodeId output : module_.outputs) reachable[output] = true;
+    for (NodeId id = static_cast<NodeId>(graph_.size()); id-- > 0;) {
+      if (!reachable[id]) continue;
+      for (NodeId operand : graph_.node(id).operands) reachable[operand] = true;
+    }
+    for (NodeId id = 0; id < graph_.size(); id++) {
+      if (!reachable[id]) continue;
+      const Node& node = graph_.node(id);
+      for (const Dim& dim : node.shape) dim.for_each_leaf([&](const Index& leaf) { add_variable(leaf); });
+      for (const Index& size : node.attributes.size) size.for_each_leaf([&](const Index& leaf) { add_variable(leaf); });
+      for (const Index& begin : node.attributes.begin)
+        begin.for_each_leaf([&](const Index& leaf) { add_variable(leaf); });
+      if (node.op != Op::kInput && node.op != Op::kConstant) continue;
+      const bool input = node.op == Op::kInput;
+      BufferRef buffer;
+      buffer.dtype = node.dtype;
+      // An input may be a window of a larger buffer: its declared strides are those of its maximum.
+      buffer.strides = input && !node.attributes.size.empty() ? node.attributes.size : dense_strides(node.shape);
+      const std::string& name = input ? node.attributes.name : node.attributes.data->name;
+      buffer.slot = builder_.add_slot(input ? SlotRole::kInput : SlotRole::kConstant, node.dtype,
+                                      maximum_elements(node.shape), name);
+      builder_.buffers[id] = buffer;
+      if (!input) {
+        schedule_.constants.push_back({buffer.slot, node.attributes.data});
+        continue;
+      }
+      const size_t number = static_cast<size_t>(node.attributes.count);
+      if (schedule_.inputs.size() <= number) schedule_.inputs.resize(number + 1);
+      schedule_.inputs[number] = {name, buffer, node.shape, true};
+    }
+  }
+
+  void add_variable(const Index& leaf) {
+    std::vector<Index>& variables = builder_.program.variables;
+    if (std::find(variables.begin(), variables.end(), leaf) == variables.end()) variables.push_back(leaf);
+  }
+
+  BufferRef lower_group(const Group& group) {
+    const Node& node = graph_.node(group.root);
+    const bool output = group.reason == "output";
+    BufferRef target;
+    target.dtype = node.dtype;
+    std::vector<size_t> order;
+    if (output) {
+      // What the caller reads is dense in its live shape.
+      for (size_t axis = 0; axis < node.shape.size(); axis++) order.push_back(axis);
+      target.strides = dense_strides(node.shape);
+    } else {
+      order = group.form == Form::kContract ? contract_axis_order(builder_, group) : choose_axis_order(builder_, group);
+      target.strides = ordered_strides(node.shape, order);
+    }
+    const SlotRole role = output ? SlotRole::kOutput : group.prepare ? SlotRole::kPacked : SlotRole::kIntermediate;
+    target.slot = builder_.add_slot(role, node.dtype, maximum_elements(node.shape),
+                                    output ? output_name(group.root) : concat("%", group.root, " ", name_of(node.op)));
+    switch (group.form) {
+      case Form::kMap:
+        lower_map(builder_, group, target, order);
+        break;
+      case Form::kReduce:
+        lower_reduce(builder_, group, target, order);
+        break;
+      case Form::kContract:
+        lower_contract(builder_, group, target);
+        break;
+    }
+    return target;
+  }
+
+  std::string output_name(NodeId node) const {
+    for (size_t i = 0; i < module_.outputs.size(); i++)
+      if (module_.outputs[i] == node) return module_.output_names[i];
+    return "output";
+  }
+
+  const GraphModule& module_;
+  const Graph& graph_;
+  ProgramBuilder builder_;
+  Schedule schedule_;
+};
+
+std::string call_text(const Program& program, const KernelCall& call) {
+  std::string line = concat("  ", program.kernels[call.kernel].name, "(");
+  for (size_t i = 0; i < call.slots.size(); i++) line += concat(i ? ", " : "", "s", call.slots[i]);
+  line += concat(") range ", call.range.text());
+  if (!call.origin.empty()) line += concat("  # ", call.origin);
+  return line + "\n";
+}
+
+std::string_view name_of(SlotRole role) {
+  constexpr std::string_view names[] = {"input", "constant", "packed", "intermediate", "state", "output"};
+  return names[static_cast<int>(role)];
+}
+
+}  // namespace
+
+Schedule make_schedule(const GraphModule& module, const ScheduleOptions& options) {
+  return Scheduler(module, options).run();
+}
+
+std::string Schedule::text(const GraphModule& module) const {
+  std::string out = "groups\n";
+  for (const Group& group : groups) {
+    out += concat("  %", group.root, " ", tandem::name_of(module.graph->node(group.root).op), " ",
+                  tandem::text(module.graph->node(group.root).shape), ": ", name_of(group.form));
+    if (group.anchor != kNoNode && group.anchor != group.root) out += concat(" of %", group.anchor);
+    if (group.prepare) out += ", at prepare";
+    if (group.row_statistics) out += ", with row statistics";
+    out += concat("; ", group.reason, "\n");
+  }
+  out += "slots\n";
+  for (size_t i = 0; i < program.slots.size(); i++) {
+    const Slot& slot = program.slots[i];
+    out += concat("  s", i, " ", name_of(slot.role), " ", tandem::name_of(slot.dtype), " ", slot.bytes, " bytes  # ",
+                  slot.name, "\n");
+  }
+  out += "prepare\n";
+  for (const KernelCall& call : program.prepare_calls) out += call_text(program, call);
+  out += "step\n";
+  for (const KernelCall& call : program.step_calls) out += call_text(program, call);
+  return out;
+}
+
+}  // namespace tandem

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/backend/backend.h"
+#include "core/graph/graph.h"
+#include "core/kernel/capabilities.h"
+#include "core/schedule/value_lowerer.h"
+
+namespace tandem {
+
+/// The loop structure of a kernel.
+enum class Form : uint8_t {
+  kMap,       ///< Every output element on its own.
+  kReduce,    ///< A reduction and what follows it.
+  kContract,  ///< A contraction in register tiles and what follows it.
+};
+std::string_view name_of(Form form);
+
+/// A decision: this node gets a buffer, made by one kernel, for this reason. Everything under it that isn't itself a
+/// group is computed inside that kernel.
+struct Group {
+  NodeId root = kNoNode;
+  Form form = Form::kMap;
+  NodeId anchor = kNoNode;  ///< The reduction or contraction of the form.
+  bool prepare = false;     ///< Depends on constants only: runs once.
+  bool row_statistics =
+      false;  ///< Reductions are computed inside, once per row: the loop order must keep rows outside.
+  std::string reason;
+};
+
+/// What scheduling is done for.
+struct ScheduleOptions {
+  Capabilities capabilities;
+  Numerics numerics = Numerics::kFast;
+};
+
+/// Decides which nodes get buffers (fuse.cc). Groups come in an order in which each uses only earlier ones.
+std::vector<Group> choose_groups(const GraphModule& module);
+
+/// The subscript of the group's root that shows the element `index` of its anchor, or nothing when what lies between
+/// isn't a one-to-one rearrangement of elementwise ops.
+std::optional<std::vector<Index>> root_index_of_anchor(const GraphModule& module, NodeId root, NodeId anchor,
+                                                       const std::vector<Index>& index);
+
+/// An output of the scheduled program.
+struct ScheduledOutput {
+  std::string name;
+  BufferRef buffer;
+  Shape shape;
+};
+/// An input of the scheduled program; `slot` is kNoSlot when no output depends on it.
+struct ScheduledInput {
+  std::string name;
+  BufferRef buffer;
+  Shape shape;
+  bool used = false;
+};
+/// A constant to be written into its slot before the prepare calls run.
+struct ScheduledConstant {
+  uint32_t slot = 0;
+  std::shared_ptr<const ConstantData> data;
+};
+
+/// A graph turned into kernels and calls, with the buffers that they use.
+struct Schedule {
+  std::vector<Group> groups;
+  Program program;
+  std::vector<ScheduledInput> inputs;
+  std::vector<ScheduledOutput> outputs;
+  std::vector<ScheduledConstant> constants;
+  /// Decisions and calls as text: one group a line with form, reason, kernel, buffers.
+  std::string text(const GraphModule& module) const;
+};
+
+/// The whole stage: decisions, buffers, kernels, calls. Throws TensorError for a graph that can't be scheduled (a size
+/// beyond what the target addresses).
+Schedule make_schedule(const GraphModule& module, const ScheduleOptions& options);
+
+}  // namespace tandem

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/kernel/capabilities.h"
+
+namespace tandem {
+
+/// A register tile of a contraction: `rows` outputs along one axis times `vectors` vectors along another are
+/// accumulated in registers at once.
+struct Tile {
+  int rows = 1;
+  int vectors = 1;
+  int lanes = 4;
+  int width() const { return vectors * lanes; }
+};
+/// "8x48".
+std::string text(const Tile& tile);
+
+/// Chooses a tile for `rows` x `columns` outputs of elements with `element_bytes` (in registers), from the number and
+/// width of the vector registers: as many accumulators as fit beside the operands, in a shape that divides the output
+/// well.
+Tile choose_tile(const Capabilities& capabilities, int64_t rows, int64_t columns, int element_bytes);
+
+}  // namespace tandem

@@ -1,0 +1,284 @@
+#include "core/schedule/value_lowerer.h"
+
+#include "core/base/bits.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace tandem {
+
+ValueLowerer::ValueLowerer(const Graph& graph, const BufferTable& buffers, const std::vector<int64_t>& slot_elements,
+                           KernelBuilder& builder, const Capabilities& capabilities, Numerics numerics)
+    : graph_(graph),
+      buffers_(buffers),
+      slot_elements_(slot_elements),
+      builder_(builder),
+      capabilities_(capabilities),
+      numerics_(numerics),
+      fused_(capabilities.fma && numerics == Numerics::kFast) {}
+
+size_t ValueLowerer::KeyHash::operator()(const Key& key) const {
+  uint64_t hash = hash_mix(0, key.node);
+  for (const Index& index : key.index) hash = hash_mix(hash, index.hash());
+  return static_cast<size_t>(hash);
+}
+
+void ValueLowerer::set_lanes(const Index& lane, int lanes, std::optional<Index> count) {
+  lane_ = lane;
+  lanes_ = lanes;
+  count_ = std::move(count);
+  memo_.clear();
+}
+
+void ValueLowerer::clear_lanes() {
+  lane_.reset();
+  lanes_ = 1;
+  count_.reset();
+  memo_.clear();
+}
+
+void ValueLowerer::set_anchor(NodeId node, ValueId value) {
+  anchor_ = node;
+  anchor_value_ = value;
+  memo_.clear();
+}
+
+uint32_t ValueLowerer::buffer_number(uint32_t slot, DType dtype, Access access) {
+  for (size_t i = 0; i < slots_.size(); i++)
+    if (slots_[i] == slot) return static_cast<uint32_t>(i);
+  slots_.push_back(slot);
+  return builder_.add_buffer(dtype, access, slot_elements_[slot]);
+}
+
+ValueId ValueLowerer::lower(NodeId id, const std::vector<Index>& index) {
+  if (id == anchor_) return anchor_value_;
+  const auto buffer = buffers_.find(id);
+  if (buffer != buffers_.end()) return load(buffer->second, index);
+  const Node& node = graph_.node(id);
+  // Rearrangements cost nothing and their operands are remembered themselves.
+  if (is_rearrangement(node.op)) return lower(node.operands[0], operand_index(graph_, node, index));
+  Key key{id, index};
+  const auto known = memo_.find(key);
+  if (known != memo_.end()) return known->second;
+  const auto pinned = pinned_.find(key);
+  if (pinned != pinned_.end()) return pinned->second;
+  const ValueId value = compute(id, node, index);
+  memo_.emplace(std::move(key), value);
+  return value;
+}
+
+ValueId ValueLowerer::compute(NodeId id, const Node& node, const std::vector<Index>& index) {
+  switch (node.op) {
+    case Op::kScalar:
+      return scalar(node.dtype, node.attributes.value, node.attributes.integer);
+    case Op::kSize:
+      return index_as_value(node.attributes.size[0], Scalar::kI64);
+    case Op::kIota:
+      return index_as_value(index[node.attributes.axis], Scalar::kI64);
+    case Op::kPad:
+      return pad(node, index);
+    case Op::kReflectPad:
+      return reflect(node, index);
+    case Op::kConcat:
+      return concat_parts(node, index);
+    case Op::kGather:
+      return gather(node, index);
+    default:
+      break;
+  }
+  switch (info(node.op).op_class) {
+    case OpClass::kReduce:
+      return reduce(id, index);
+    case OpClass::kUnary:
+    case OpClass::kBinary:
+    case OpClass::kTernary:
+      return elementwise(node, index);
+    default:
+      break;
+  }
+  throw InternalError(concat("node %", id, " (", name_of(node.op), ") has no buffer and can't be computed in place"));
+}
+
+Index ValueLowerer::lane_at(const Index& expression, int lane) const {
+  // Lanes beyond the count must not touch memory: they repeat the last one that may.
+  Index number = lane;
+  if (count_) number = max(min(number, *count_ - 1), 0);
+  return expression.substitute(*lane_, number);
+}
+
+ValueId ValueLowerer::index_as_value(const Index& expression, Scalar scalar) {
+  if (!varies(expression)) return builder_.index_value(scalar, expression);
+  const std::optional<Index> step = expression.coefficient(*lane_);
+  if (step && step->is_constant()) {
+    const ValueId first = builder_.splat(builder_.index_value(scalar, expression.substitute(*lane_, 0)), lanes_);
+    ValueId numbers = builder_.lane_numbers(scalar, lanes_);
+    if (!step->is(1))
+      numbers = builder_.binary(Opcode::kMul, numbers,
+                                builder_.integer({scalar, static_cast<uint8_t>(lanes_)}, step->constant()));
+    return builder_.binary(Opcode::kAdd, first, numbers);
+  }
+  ValueId vector = builder_.splat(builder_.index_value(scalar, expression.substitute(*lane_, 0)), lanes_);
+  for (int lane = 1; lane < lanes_; lane++)
+    vector = builder_.insert(vector, builder_.index_value(scalar, expression.substitute(*lane_, lane)), lane);
+  return vector;
+}
+
+ValueId ValueLowerer::load(const BufferRef& source, const std::vector<Index>& index) {
+  const Index offset = flat_offset(index, source.strides);
+  const uint32_t buffer = buffer_number(source.slot, source.dtype, Access::kRead);
+  ValueId value;
+  if (!varies(offset)) {
+    value = builder_.load(buffer, offset, 1);
+  } else {
+    const std::optional<Index> step = offset.coefficient(*lane_);
+    if (step && step->is(1))
+      value = builder_.load(buffer, offset.substitute(*lane_, 0), lanes_, count_);
+    else
+      value = load_lanes_apart(buffer, offset);
+  }
+  return from_storage(value, source.dtype);
+}
+
+ValueId ValueLowerer::load_lanes_apart(uint32_t buffer, const Index& offset) {
+  ValueId vector = builder_.splat(builder_.load(buffer, lane_at(offset, 0), 1), lanes_);
+  const int lanes = count_ && count_->is_constant() ? static_cast<int>(count_->constant()) : lanes_;
+  for (int lane = 1; lane < lanes; lane++)
+    vector = builder_.insert(vector, builder_.load(buffer, lane_at(offset, lane), 1), lane);
+  return vector;
+}
+
+void ValueLowerer::store(const BufferRef& target, const std::vector<Index>& index, ValueId value) {
+  const uint32_t buffer = buffer_number(target.slot, target.dtype, Access::kWrite);
+  const Index offset = flat_offset(index, target.strides);
+  value = to_storage(value, target.dtype);
+  if (!lane_) return builder_.store(buffer, offset, value);
+  const std::optional<Index> step = offset.coefficient(*lane_);
+  if (builder_.type(value).lanes == 1) value = builder_.splat(value, lanes_);
+  if (step && step->is(1)) return builder_.store(buffer, offset.substitute(*lane_, 0), value, count_);
+  const bool known_count = !count_ || count_->is_constant();
+  const int lanes = count_ && known_count ? static_cast<int>(count_->constant()) : lanes_;
+  for (int lane = 0; lane < lanes; lane++) {
+    const Index place = offset.substitute(*lane_, lane);
+    std::optional<Index> one;
+    // A store of one lane with a count of 0 or 1 writes nothing when the lane lies beyond the end.
+    if (!known_count) one = max(min(*count_ - lane, 1), 0);
+    builder_.store(buffer, place, builder_.extract(value, lane), one);
+  }
+}
+
+std::optional<ValueId> ValueLowerer::at_least(const Index& expression, const Index& bound, Truth& known) {
+  known = less_equal(bound, expression);
+  if (known != Truth::kUnknown) return std::nullopt;
+  const ValueId left = index_as_value(expression, Scalar::kI32);
+  const ValueId right = index_as_value(bound, Scalar::kI32);
+  return builder_.binary(Opcode::kLessEqual, right, left);
+}
+
+ValueId ValueLowerer::pad(const Node& node, const std::vector<Index>& index) {
+  const Shape& inner = graph_.node(node.operands[0]).shape;
+  std::vector<Index> below = index;
+  std::optional<ValueId> inside;
+  const auto require = [&](std::optional<ValueId> mask) {
+    if (mask) inside = inside ? builder_.binary(Opcode::kAnd, *inside, *mask) : *mask;
+  };
+  for (size_t axis = 0; axis < index.size(); axis++) {
+    const Index& before = node.attributes.begin[axis];
+    if (before.is(0) && node.attributes.size[axis].is(0)) continue;
+    below[axis] = index[axis] - before;
+    Truth known_low, known_high;
+    const std::optional<ValueId> low = at_least(below[axis], 0, known_low);
+    const std::optional<ValueId> beyond = at_least(below[axis], inner[axis], known_high);
+    if (known_low == Truth::kNever || known_high == Truth::kAlways) return lower(node.operands[1], {});
+    require(low);
+    if (beyond) require(builder_.unary(Opcode::kNot, *beyond));
+    if (known_low == Truth::kUnknown) below[axis] = max(below[axis], 0);
+    if (known_high == Truth::kUnknown) below[axis] = min(below[axis], inner[axis] - 1);
+  }
+  const ValueId value = lower(node.operands[0], below);
+  return inside ? builder_.select(*inside, value, lower(node.operands[1], {})) : value;
+}
+
+ValueId ValueLowerer::reflect(const Node& node, const std::vector<Index>& index) {
+  const Shape& inner = graph_.node(node.operands[0]).shape;
+  std::vector<Index> below = index;
+  for (size_t axis = 0; axis < index.size(); axis++) {
+    const Index& before = node.attributes.begin[axis];
+    if (before.is(0) && node.attributes.size[axis].is(0)) continue;
+    Index place = index[axis] - before;
+    place = max(place, 0 - place);
+    below[axis] = min(place, (inner[axis] - 1) * 2 - place);
+  }
+  return lower(node.operands[0], below);
+}
+
+ValueId ValueLowerer::concat_parts(const Node& node, const std::vector<Index>& index) {
+  const size_t axis = static_cast<size_t>(node.attributes.axis);
+  std::optional<ValueId> result;
+  Index end = 0;
+  std::vector<Index> begins;
+  for (NodeId operand : node.operands) {
+    begins.push_back(end);
+    end += graph_.node(operand).shape[axis];
+  }
+  // From the last part to the first: each select takes the elements before the part's end away from what follows.
+  for (size_t part = node.operands.size(); part-- > 0;) {
+    const Index size = graph_.node(node.operands[part]).shape[axis];
+    std::vector<Index> below = index;
+    below[axis] = index[axis] - begins[part];
+    if (less(below[axis], 0) == Truth::kAlways || less_equal(size, below[axis]) == Truth::kAlways) continue;
+    Truth known = Truth::kNever;
+    const std::optional<ValueId> later = result ? at_least(below[axis], size, known) : std::nullopt;
+    if (less(below[axis], 0) != Truth::kNever) below[axis] = max(below[axis], 0);
+    if (less(below[axis], size) != Truth::kAlways) below[axis] = min(below[axis], max(size - 1, 0));
+    const ValueId value = lower(node.operands[part], below);
+    result = later ? builder_.select(*later, *result, value) : value;
+  }
+  TANDEM_CHECK(result.has_value(), "a concatenation without a part for its subscript");
+  return *result;
+}
+
+ValueId ValueLowerer::gather(const Node& node, const std::vector<Index>& index) {
+  const size_t axis = static_cast<size_t>(node.attributes.axis);
+  const Node& data = graph_.node(node.operands[0]);
+  const Node& indices = graph_.node(node.operands[1]);
+  const size_t rank = indices.shape.size();
+  const std::vector<Index> at(index.begin() + axis, index.begin() + axis + rank);
+  const ValueId numbers = lower(node.operands[1], at);
+  const Scalar scalar = register_scalar(indices.dtype);
+  const auto one_lane = [&](ValueId number, const std::function<Index(const Index&)>& place) {
+    const ValueId zero = builder_.integer({scalar, 1}, 0);
+    const ValueId last = builder_.index_value(scalar, data.shape[axis] - 1);
+    const ValueId inside = builder_.binary(Opcode::kAnd, builder_.binary(Opcode::kLessEqual, zero, number),
+                                           builder_.binary(Opcode::kLessEqual, number, last));
+    const ValueId clamped = builder_.binary(Opcode::kMax, builder_.binary(Opcode::kMin, number, last), zero);
+    std::vector<Index> below;
+    for (size_t i = 0; i < axis; i++) below.push_back(place(index[i]));
+    below.push_back(builder_.as_index(clamped, 0, data.shape[axis].upper() - 1));
+    for (size_t i = axis + rank; i < index.size(); i++) below.push_back(place(index[i]));
+    const ValueId value = lower(node.operands[0], below);
+    return builder_.select(inside, value, this->scalar(data.dtype, 0, 0));
+  };
+  if (builder_.type(numbers).lanes == 1) return one_lane(numbers, [](const Index& i) { return i; });
+  // Lanes gather from different rows: each is a scalar load of its own.
+  const std::optional<Index> lane = lane_;
+  std::optional<Index> count = count_;
+  const int lanes = lanes_;
+  std::vector<ValueId> elements;
+  for (int i = 0; i < lanes; i++) {
+    const Index number = count ? max(min(Index(i), *count - 1), 0) : Index(i);
+    lane_.reset();
+    count_.reset();
+    lanes_ = 1;
+    elements.push_back(
+        one_lane(builder_.extract(numbers, i), [&](const Index& e) { return e.substitute(*lane, number); }));
+    lane_ = lane;
+    count_ = count;
+    lanes_ = lanes;
+  }
+  if (data.dtype == DType::kBool)  // Masks can't be assembled lane by lane; numbers can.
+    for (ValueId& element : elements) element = cast(element, DType::kBool, DType::kI32);
+  ValueId vector = builder_.splat(elements[0], lanes);
+  for (int i = 1; i < lanes; i++) vector = builder_.insert(vector, elements[i], i);
+  return data.dtype == DType::kBool ? cast(vector, DType::kI32, DType::kBool) : vector;
+}
+
+}  // namespace tandem

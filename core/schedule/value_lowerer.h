@@ -1,0 +1,135 @@
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "core/kernel/builder.h"
+#include "core/kernel/capabilities.h"
+#include "core/kernel/math.h"
+#include "core/schedule/access.h"
+
+namespace tandem {
+
+/// Where a node's elements lie: a slot of the plan, with strides in elements.
+struct BufferRef {
+  uint32_t slot = 0;
+  DType dtype = DType::kF32;
+  Shape strides;
+};
+using BufferTable = std::unordered_map<NodeId, BufferRef>;
+
+/// Turns graph expressions into kernel instructions, element by element (or vector by vector), at a subscript that the
+/// caller gives.
+///
+/// Nodes with a buffer are loaded, all others are computed on the spot. Values are held as the kernel IR holds their
+/// dtype, except that f16 and bf16 are f32 (rounded after every op) and bool is a mask. A subscript may contain one
+/// lane leaf: then the result has that many lanes, or one lane when it is the same for all.
+class ValueLowerer {
+ public:
+  ValueLowerer(const Graph& graph, const BufferTable& buffers, const std::vector<int64_t>& slot_elements,
+               KernelBuilder& builder, const Capabilities& capabilities, Numerics numerics);
+
+  KernelBuilder& builder() { return builder_; }
+
+  /// From now on subscripts may contain `lane`; `count` limits the lanes that touch memory.
+  void set_lanes(const Index& lane, int lanes, std::optional<Index> count = std::nullopt);
+  void clear_lanes();
+
+  /// The value of a node at a subscript.
+  ValueId lower(NodeId node, const std::vector<Index>& index);
+  /// An element (or a vector) of a buffer, in the form in which values are held.
+  ValueId load(const BufferRef& source, const std::vector<Index>& index);
+  /// Writes a value of the node's dtype to its place in the buffer. Lanes whose places are not consecutive are stored
+  /// one by one.
+  void store(const BufferRef& target, const std::vector<Index>& index, ValueId value);
+
+  /// The node's value is what the caller computed (an accumulator), for the subscript that is lowered now.
+  void set_anchor(NodeId node, ValueId value);
+
+  /// Computes a reduction now, where the open loops stand, for every later use at this subscript.
+  void pin(NodeId reduction, const std::vector<Index>& index) {
+    pinned_[Key{reduction, index}] = reduce(reduction, index);
+  }
+  bool is_pinned(NodeId node, const std::vector<Index>& index) const { return pinned_.count(Key{node, index}) > 0; }
+
+  /// Kernel buffer number of a slot; made on first use.
+  uint32_t buffer_number(uint32_t slot, DType dtype, Access access);
+  /// Slots of the kernel's buffers, in order.
+  const std::vector<uint32_t>& slots() const { return slots_; }
+
+  /// f32 (or the widened form) to the register form in which the dtype is stored, and the rounding of f16 and bf16
+  /// values.
+  ValueId to_storage(ValueId value, DType dtype);
+  ValueId from_storage(ValueId loaded, DType dtype);
+  ValueId round_to(ValueId value, DType dtype);
+  MathContext math() const { return {builder_, fused_, capabilities_.half_conversion}; }
+  bool fused() const { return fused_; }
+  Numerics numerics() const { return numerics_; }
+  const Graph& graph() const { return graph_; }
+  /// A number of the node's dtype as a one-lane value.
+  ValueId scalar(DType dtype, double value, int64_t integer);
+  /// x op y for two values of a dtype, by the op table.
+  ValueId apply(Op op, DType dtype, ValueId x, ValueId y);
+  /// The neutral element of a reduction, such that `op` with it changes no bit.
+  ValueId neutral(Op reduce, DType dtype);
+
+  /// Emits the loops of a reduction at a subscript of its result and returns the value.
+  ValueId reduce(NodeId node, const std::vector<Index>& index);
+
+ private:
+  struct Key {
+    NodeId node;
+    std::vector<Index> index;
+    friend bool operator==(const Key& a, const Key& b) { return a.node == b.node && a.index == b.index; }
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const;
+  };
+
+  ValueId compute(NodeId id, const Node& node, const std::vector<Index>& index);
+  ValueId load_lanes_apart(uint32_t buffer, const Index& offset);
+  Index lane_at(const Index& expression, int lane) const;
+  bool varies(const Index& expression) const { return lane_ && expression.depends_on(*lane_); }
+  ValueId index_as_value(const Index& expression, Scalar scalar);
+  /// expression >= bound, as a mask with one lane or all lanes; nothing when it is provable (then `known`).
+  std::optional<ValueId> at_least(const Index& expression, const Index& bound, Truth& known);
+  ValueId pad(const Node& node, const std::vector<Index>& index);
+  ValueId reflect(const Node& node, const std::vector<Index>& index);
+  ValueId concat_parts(const Node& node, const std::vector<Index>& index);
+  ValueId gather(const Node& node, const std::vector<Index>& index);
+  ValueId elementwise(const Node& node, const std::vector<Index>& index);
+  ValueId unary(Op op, DType dtype, ValueId x);
+  ValueId cast(ValueId x, DType from, DType to);
+  ValueId bitcast(ValueId x, DType from, DType to);
+  ValueId compare(Op op, DType dtype, ValueId x, ValueId y);
+  ValueId wrap_integer(ValueId x, DType dtype);
+  ValueId integer_like(ValueId x, int64_t number);
+
+  ValueId reduce_along_lanes(const Node& node, const std::vector<Index>& index, DType dtype);
+  ValueId reduce_per_lane(const Node& node, const std::vector<Index>& index, DType dtype);
+  ValueId join(Op op, DType dtype, std::vector<ValueId> partial);
+
+  const Graph& graph_;
+  const BufferTable& buffers_;
+  const std::vector<int64_t>& slot_elements_;
+  KernelBuilder& builder_;
+  Capabilities capabilities_;
+  Numerics numerics_;
+  bool fused_;
+  std::optional<Index> lane_;
+  int lanes_ = 1;
+  std::optional<Index> count_;
+  NodeId anchor_ = kNoNode;
+  ValueId anchor_value_ = kNoValue;
+  std::vector<uint32_t> slots_;
+  std::unordered_map<Key, ValueId, KeyHash> memo_;
+  std::unordered_map<Key, ValueId, KeyHash> pinned_;
+};
+
+/// The elementwise op that a reduction repeats.
+Op combining_op(Op reduce);
+
+}  // namespace tandem

@@ -1,0 +1,142 @@
+// Reductions as kernel instructions. The order is the op table's: 16 partial results by index mod 16 of the innermost
+// reduced axis, joined by halves. Either the 16 partial results are the lanes of one vector, or each is a vector over
+// an output axis.
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/schedule/value_lowerer.h"
+
+namespace tandem {
+namespace {
+
+constexpr int kPartialResults = 16;
+
+}  // namespace
+
+ValueId ValueLowerer::reduce(NodeId id, const std::vector<Index>& index) {
+  const Node& node = graph_.node(id);
+  for (const Index& expression : index)
+    if (varies(expression)) return reduce_per_lane(node, index, node.dtype);
+  // The result is the same in every lane: the lanes are free for the reduced axis.
+  const std::optional<Index> lane = lane_;
+  const std::optional<Index> count = count_;
+  const int lanes = lanes_;
+  auto memo = std::move(memo_);
+  clear_lanes();
+  const ValueId result = reduce_along_lanes(node, index, node.dtype);
+  lane_ = lane;
+  count_ = count;
+  lanes_ = lanes;
+  memo_ = std::move(memo);
+  return result;
+}
+
+ValueId ValueLowerer::reduce_along_lanes(const Node& node, const std::vector<Index>& index, DType dtype) {
+  const Op op = combining_op(node.op);
+  const Shape& inner = graph_.node(node.operands[0]).shape;
+  const Index& extent = inner.back();
+  const ValueId start = neutral(node.op, dtype);
+  // Truth values take part as numbers: masks aren't held in registers.
+  const bool as_number = dtype == DType::kBool;
+  const DType held = as_number ? DType::kU8 : dtype;
+  const auto to_held = [&](ValueId value) { return as_number ? cast(value, DType::kBool, DType::kU8) : value; };
+  const ValueId partial = builder_.variable(builder_.splat(to_held(start), kPartialResults));
+
+  std::vector<Index> below = index;
+  size_t opened = 0;
+  for (size_t axis = index.size(); axis + 1 < inner.size(); axis++) {
+    below.push_back(builder_.open_loop(0, inner[axis]));
+    opened++;
+  }
+  below.emplace_back();
+  const Index lane = Index::lane(kPartialResults);
+  const Index whole = floor_div(extent, kPartialResults) * kPartialResults;
+  const auto take = [&](const Index& first, std::optional<Index> count) {
+    set_lanes(lane, kPartialResults, count);
+    below.back() = first + lane;
+    ValueId value = to_held(lower(node.operands[0], below));
+    if (builder_.type(value).lanes == 1) value = builder_.splat(value, kPartialResults);
+    if (count) {
+      const ValueId numbers = builder_.lane_numbers(Scalar::kI32, kPartialResults);
+      const ValueId live = builder_.binary(Opcode::kLess, numbers, builder_.index_value(Scalar::kI32, *count));
+      value = builder_.select(live, value, builder_.splat(to_held(start), kPartialResults));
+    }
+    builder_.set(partial, apply(op, held, builder_.get(partial), value));
+    clear_lanes();
+  };
+  if (less(0, whole) != Truth::kNever) {
+    const Index first = builder_.open_loop(0, whole, kPartialResults);
+    take(first, std::nullopt);
+    builder_.close_loop();
+  }
+  const Index rest = floor_mod(extent, kPartialResults);
+  if (!rest.is(0)) take(whole, rest);
+  while (opened-- > 0) builder_.close_loop();
+
+  ValueId vector = builder_.get(partial);
+  while (builder_.type(vector).lanes > 1) vector = apply(op, held, builder_.low(vector), builder_.high(vector));
+  if (as_number) vector = cast(vector, DType::kU8, DType::kBool);
+  return vector;
+}
+
+ValueId ValueLowerer::join(Op op, DType dtype, std::vector<ValueId> partial) {
+  for (size_t width = kPartialResults / 2; width > 0; width /= 2)
+    for (size_t i = 0; i < width && i + width < partial.size(); i++)
+      partial[i] = apply(op, dtype, partial[i], partial[i + width]);
+  return partial[0];
+}
+
+ValueId ValueLowerer::reduce_per_lane(const Node& node, const std::vector<Index>& index, DType dtype) {
+  const Op op = combining_op(node.op);
+  const Shape& inner = graph_.node(node.operands[0]).shape;
+  const Index& extent = inner.back();
+  const bool as_number = dtype == DType::kBool;
+  const DType held = as_number ? DType::kU8 : dtype;
+  const auto to_held = [&](ValueId value) { return as_number ? cast(value, DType::kBool, DType::kU8) : value; };
+  const int partials = static_cast<int>(std::min<int64_t>(kPartialResults, std::max<int64_t>(extent.upper(), 1)));
+  const ValueId start = builder_.splat(to_held(neutral(node.op, dtype)), lanes_);
+  std::vector<ValueId> registers;
+  for (int i = 0; i < partials; i++) registers.push_back(builder_.variable(start));
+
+  std::vector<Index> below = index;
+  size_t opened = 0;
+  for (size_t axis = index.size(); axis + 1 < inner.size(); axis++) {
+    below.push_back(builder_.open_loop(0, inner[axis]));
+    opened++;
+  }
+  below.emplace_back();
+  const auto take = [&](const Index& place, int i) {
+    memo_.clear();
+    below.back() = place;
+    ValueId value = to_held(lower(node.operands[0], below));
+    if (builder_.type(value).lanes == 1) value = builder_.splat(value, lanes_);
+    builder_.set(registers[i], apply(op, held, builder_.get(registers[i]), value));
+    memo_.clear();
+  };
+  const Index whole = floor_div(extent, kPartialResults) * kPartialResults;
+  if (less(0, whole) != Truth::kNever) {
+    const Index first = builder_.open_loop(0, whole, kPartialResults);
+    for (int i = 0; i < partials; i++) take(first + i, i);
+    builder_.close_loop();
+  }
+  for (int i = 0; i < partials && i < kPartialResults - 1; i++) {
+    const Truth present = less(whole + i, extent);
+    if (present == Truth::kNever) break;
+    if (present == Truth::kUnknown) {
+      const ValueId place = builder_.index_value(Scalar::kI32, whole + i);
+      builder_.open_if(builder_.binary(Opcode::kLess, place, builder_.index_value(Scalar::kI32, extent)));
+    }
+    take(whole + i, i);
+    if (present == Truth::kUnknown) builder_.close_if();
+  }
+  while (opened-- > 0) builder_.close_loop();
+  memo_.clear();
+
+  std::vector<ValueId> partial;
+  for (ValueId register_id : registers) partial.push_back(builder_.get(register_id));
+  ValueId result = join(op, held, std::move(partial));
+  if (as_number) result = cast(result, DType::kU8, DType::kBool);
+  return result;
+}
+
+}  // namespace tandem

@@ -1,0 +1,120 @@
+#include "native/weight_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "core/base/text.h"
+#include "core/weights/safetensors.h"
+#include "native/byte_input.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPackageFolder = "node_modules/@ricky0123/vad-web/dist";
+/// Folders above the program that are looked at: build/native/tests is three below the source tree.
+constexpr int kFoldersAbove = 4;
+
+bool is_file(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+tl::unexpected<JitError> write_error(const std::string& path) {
+  return fail(ErrorCode::kRuntime, concat("cannot write ", path, ": ", std::strerror(errno)));
+}
+
+Result<void> write_and_rename(const std::string& path, std::span<const std::byte> bytes) {
+  const std::string partial = concat(path, ".", static_cast<int64_t>(::getpid()), ".partial");
+  const int file = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) return write_error(path);
+  bool good = true;
+  while (good && !bytes.empty()) {
+    const ssize_t count = ::write(file, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    good = count > 0;
+    if (good) bytes = bytes.subspan(static_cast<size_t>(count));
+  }
+  good = ::close(file) == 0 && good;
+  good = good && std::rename(partial.c_str(), path.c_str()) == 0;
+  if (good) return {};
+  const auto error = write_error(path);
+  ::unlink(partial.c_str());
+  return error;
+}
+
+}  // namespace
+
+Result<std::string> silero_weight_file_name(const std::string& version) {
+  if (version == "v5" || version == "v6") return "silero_vad_" + version + ".onnx";
+  return fail(ErrorCode::kInvalidArgument, concat("unknown Silero VAD version \"", version, "\": use v5 or v6"));
+}
+
+std::vector<std::string> weight_file_places(const std::string& name) {
+  std::vector<std::string> places;
+  const auto add = [&](const fs::path& folder) {
+    std::string place = (folder / name).lexically_normal().string();
+    if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(std::move(place));
+  };
+  if (const char* folder = std::getenv("TANDEM_WEIGHTS_DIR"); folder != nullptr && *folder != '\0') add(folder);
+  std::error_code error;
+  if (const fs::path current = fs::current_path(error); !error) add(current / kPackageFolder);
+  fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (int i = 0; i <= kFoldersAbove && !error && folder.has_relative_path(); ++i) {
+    add(folder / kPackageFolder);
+    folder = folder.parent_path();
+  }
+  return places;
+}
+
+Result<std::string> find_weight_file(const std::string& name, const std::string& given) {
+  if (!given.empty()) {
+    std::error_code ignored;
+    const std::string path = fs::is_directory(given, ignored) ? (fs::path(given) / name).string() : given;
+    if (fs::exists(path, ignored)) return path;
+    return fail(ErrorCode::kNotFound, concat("the weights ", path, " do not exist"));
+  }
+  const std::vector<std::string> places = weight_file_places(name);
+  for (const std::string& place : places) {
+    if (is_file(place)) return place;
+  }
+  return fail(
+      ErrorCode::kNotFound,
+      concat("the weights ", name, " were not found. Looked for:\n  ", join(places, "\n  "),
+             "\nGet them with \"npm install @ricky0123/vad-web@0.0.31\", or name a file or folder with --weights or "
+             "TANDEM_WEIGHTS_DIR."));
+}
+
+Result<WeightFile> read_weight_file(const std::string& path) {
+  TANDEM_TRY(bytes, read_all_bytes(path));
+  return read_weights(ByteSource::own(std::move(bytes)), path);
+}
+
+Result<void> write_safetensors_file(const std::string& path, std::span<const WeightTensor> tensors,
+                                    const std::map<std::string, std::string>& metadata) {
+  TANDEM_TRY(bytes, write_safetensors(tensors, metadata));
+  return write_and_rename(path, bytes);
+}
+
+Result<std::vector<std::string>> convert_weight_file(const std::string& from, const std::string& to) {
+  TANDEM_TRY(file, read_weight_file(from));
+  std::vector<std::string> lost;
+  for (const auto& [name, reason] : file.unreadable()) {
+    lost.push_back(concat("tensor \"", name, "\" is left out: ", reason));
+  }
+  if (auto written = write_safetensors_file(to, file.tensors(), file.metadata()); !written) {
+    return tl::unexpected<JitError>(written.error());
+  }
+  return lost;
+}
+
+}  // namespace tandem

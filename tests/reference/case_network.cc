@@ -1,0 +1,201 @@
+#include "core/base/text.h"
+#include "core/tensor/nn.h"
+#include "tests/reference/case_table.h"
+
+namespace tandem::reference {
+
+namespace {
+
+Fill small(uint32_t seed) { return uniform(-1, 1, seed); }
+
+void add_products(CaseBuilder& builder) {
+  const int64_t sizes[][3] = {{1, 1, 1},    {1, 33, 17}, {4, 1, 5},   {5, 7, 3},    {16, 16, 16},
+                              {17, 31, 33}, {33, 3, 1},  {3, 100, 3}, {64, 48, 64}, {2, 16, 65}};
+  for (const auto& [m, k, n] : sizes) {
+    const Tensor a = builder.input({m, k}, DType::kF32, small(1));
+    const Tensor b = builder.input({k, n}, DType::kF32, small(2));
+    builder.add(concat("matmul/f32/", m, " x ", k, " x ", n), Tolerance::kBounded, {matmul(a, b)});
+  }
+  for (const DType dtype :
+       {DType::kF64, DType::kF16, DType::kBF16, DType::kI16, DType::kI32, DType::kI64, DType::kU8}) {
+    const Fill fill = is_float(dtype) ? small(3) : uniform(0, 20, 3);
+    const Tensor a = builder.input({5, 17}, dtype, fill);
+    const Tensor b = builder.input({17, 9}, dtype, fill);
+    builder.add(concat("matmul/", name_of(dtype), "/5 x 17 x 9"),
+                is_float(dtype) ? Tolerance::kBounded : Tolerance::kExact, {matmul(a, b)});
+  }
+  const Tensor p = builder.input({5, 3}, DType::kBool, values({"0", "1", "1"}));
+  builder.add("matmul/bool/or of and", Tolerance::kExact, {matmul(p, p.transpose(0, 1))});
+  const Tensor a = builder.input({17, 5}, DType::kF32, small(1));
+  const Tensor b = builder.input({9, 17}, DType::kF32, small(2));
+  builder.add("matmul/f32/both transposed", Tolerance::kBounded, {matmul(a.transpose(0, 1), b.transpose(0, 1))});
+  const Tensor c = builder.input({2, 1, 4, 7}, DType::kF32, small(3));
+  const Tensor d = builder.input({3, 7, 5}, DType::kF32, small(4));
+  builder.add("matmul/f32/batches broadcast", Tolerance::kBounded, {matmul(c, d)});
+  const Tensor e = builder.input({33}, DType::kF32, small(5));
+  const Tensor f = builder.input({33, 3}, DType::kF32, small(6));
+  builder.add("matmul/f32/vectors", Tolerance::kBounded, {matmul(e, f), matmul(f.transpose(0, 1), e), matmul(e, e)});
+  const Tensor g = builder.input({4, 8, 16}, DType::kF32, small(7));
+  builder.add("matmul/f32/with itself", Tolerance::kBounded, {matmul(g, g.transpose(1, 2))});
+  const Tensor h = builder.input({7, 33}, DType::kF32, small(8));
+  const Tensor w = builder.weight("w", {65, 33}, DType::kF32, small(9));
+  builder.add("linear/f32/constant weight, bias, relu", Tolerance::kBounded,
+              {relu(linear(h, w, builder.weight("bias", {65}, DType::kF32, small(10))))});
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    const Tensor x = builder.input({3, 48}, dtype, small(11));
+    const Tensor weight = builder.weight("w", {33, 48}, dtype, small(12));
+    builder.add(concat("linear/", name_of(dtype), "/constant weight, sigmoid"), Tolerance::kBounded,
+                {sigmoid(linear(x, weight, builder.weight("bias", {33}, dtype, small(13))))});
+  }
+  const Tensor i = builder.input({1, 128}, DType::kF32, small(14));
+  const Tensor j = builder.weight("w", {128, 128}, DType::kF32, small(15));
+  builder.add("linear/f32/one row, residual", Tolerance::kBounded, {linear(i, j) + i});
+}
+
+void add_convolutions(CaseBuilder& builder) {
+  const struct {
+    const char* what;
+    int64_t channels, length, outputs, taps;
+    Conv1dOptions options;
+  } lines[] = {{"one tap", 5, 17, 7, 1, {}},
+               {"plain", 3, 33, 4, 3, {}},
+               {"padded, stride 2", 8, 33, 16, 3, {2, 1, 1, 1}},
+               {"dilated", 4, 40, 3, 5, {1, 4, 2, 1}},
+               {"depthwise", 6, 31, 6, 5, {1, 2, 1, 6}},
+               {"depthwise, two outputs each", 3, 20, 6, 4, {2, 0, 1, 3}},
+               {"two groups", 4, 16, 10, 3, {1, 1, 1, 2}},
+               {"one output channel", 16, 12, 1, 3, {1, 1, 1, 1}},
+               {"stride 64 of one channel", 1, 320, 9, 64, {32, 0, 1, 1}},
+               {"window of the whole length", 3, 9, 5, 9, {}}};
+  for (const auto& line : lines)
+    for (const bool constant : {false, true}) {
+      const Tensor x = builder.input({2, line.channels, line.length}, DType::kF32, small(1));
+      const Shape shape = {line.outputs, line.channels / line.options.groups, line.taps};
+      const Tensor w =
+          constant ? builder.weight("w", shape, DType::kF32, small(2)) : builder.input(shape, DType::kF32, small(2));
+      const Tensor bias = constant ? builder.weight("bias", {line.outputs}, DType::kF32, small(3)) : Tensor();
+      builder.add(concat("conv1d/f32/", line.what, constant ? ", constant weight" : ""), Tolerance::kBounded,
+                  {conv1d(x, w, bias, line.options)});
+    }
+  for (const DType dtype : {DType::kF64, DType::kF16, DType::kBF16}) {
+    const Tensor x = builder.input({1, 5, 21}, dtype, small(4));
+    const Tensor w = builder.weight("w", {6, 5, 3}, dtype, small(5));
+    builder.add(concat("conv1d/", name_of(dtype), "/padded"), Tolerance::kBounded, {conv1d(x, w, {}, {1, 1, 1, 1})});
+  }
+  const struct {
+    const char* what;
+    Shape x, w;
+    Conv2dOptions options;
+  } planes[] = {{"plain", {1, 3, 9, 11}, {5, 3, 3, 3}, {}},
+                {"padded, stride 2", {2, 4, 9, 8}, {6, 4, 3, 3}, {{2, 2}, {1, 1}, {1, 1}, 1}},
+                {"dilated", {1, 2, 12, 12}, {3, 2, 3, 2}, {{1, 1}, {2, 0}, {2, 3}, 1}},
+                {"depthwise", {1, 6, 7, 9}, {6, 1, 3, 3}, {{1, 1}, {1, 1}, {1, 1}, 6}},
+                {"three groups", {2, 6, 5, 5}, {9, 2, 2, 2}, {{1, 1}, {0, 0}, {1, 1}, 3}},
+                {"one by one", {1, 8, 4, 5}, {3, 8, 1, 1}, {}},
+                {"uneven stride", {1, 1, 17, 16}, {4, 1, 3, 5}, {{2, 3}, {1, 2}, {1, 1}, 1}}};
+  for (const auto& plane : planes) {
+    const Tensor x = builder.input(plane.x, DType::kF32, small(6));
+    const Tensor w = builder.weight("w", plane.w, DType::kF32, small(7));
+    builder.add(concat("conv2d/f32/", plane.what), Tolerance::kBounded,
+                {relu(conv2d(x, w, builder.weight("bias", {plane.w[0]}, DType::kF32, small(8)), plane.options))});
+  }
+}
+
+void add_activations(CaseBuilder& builder) {
+  const struct {
+    const char* name;
+    Tensor (*function)(const Tensor&);
+  } functions[] = {{"relu", relu},
+                   {"leaky_relu", [](const Tensor& x) { return leaky_relu(x, 0.1); }},
+                   {"elu", [](const Tensor& x) { return elu(x, 1.5); }},
+                   {"silu", silu},
+                   {"gelu", gelu},
+                   {"softplus", softplus},
+                   {"glu", [](const Tensor& x) { return glu(x, 1); }}};
+  for (const auto& [name, function] : functions)
+    for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16, DType::kBF16})
+      builder.add(concat(name, "/", name_of(dtype), "/odd size"), Tolerance::kBounded,
+                  {function(builder.input({3, 34}, dtype, uniform(-5, 5, 1)))});
+}
+
+void add_normalisation(CaseBuilder& builder) {
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16, DType::kBF16}) {
+    builder.add(concat("softmax/", name_of(dtype), "/last axis"), Tolerance::kBounded,
+                {softmax(builder.input({5, 33}, dtype, uniform(-4, 4, 1)), 1)});
+    builder.add(concat("log_softmax/", name_of(dtype), "/last axis"), Tolerance::kBounded,
+                {log_softmax(builder.input({4, 17}, dtype, uniform(-4, 4, 2)), -1)});
+    const Tensor x = builder.input({3, 48}, dtype, uniform(-2, 2, 3));
+    const Tensor w = builder.weight("w", {48}, dtype, small(4));
+    builder.add(concat("layer_norm/", name_of(dtype), "/48"), Tolerance::kBounded,
+                {layer_norm(x, w, builder.weight("bias", {48}, dtype, small(5)))});
+  }
+  builder.add("softmax/f32/first axis", Tolerance::kBounded,
+              {softmax(builder.input({7, 3}, DType::kF32, small(1)), 0)});
+  builder.add("softmax/f32/large values", Tolerance::kBounded,
+              {softmax(builder.input({2, 5}, DType::kF32, values({"1000", "-1000", "999", "0", "1000.5"})), 1)});
+  builder.add("softmax/f32/one element", Tolerance::kBounded,
+              {softmax(builder.input({3, 1}, DType::kF32, small(2)), 1)});
+  const Tensor a = builder.input({2, 3, 4, 5}, DType::kF32, small(3));
+  builder.add("layer_norm/f32/two axes", Tolerance::kBounded,
+              {layer_norm(a, builder.weight("w", {4, 5}, DType::kF32, small(4)), {})});
+  const Tensor b = builder.input({2, 5, 7}, DType::kF32, small(5));
+  const Tensor mean = builder.weight("mean", {5}, DType::kF32, small(6));
+  const Tensor variance = builder.weight("variance", {5}, DType::kF32, uniform(0.5, 2, 7));
+  const Tensor weight = builder.weight("w", {5}, DType::kF32, small(8));
+  builder.add("batch_norm/f32/three axes", Tolerance::kBounded,
+              {batch_norm(b, mean, variance, weight, builder.weight("bias", {5}, DType::kF32, small(9)))});
+}
+
+void add_lstm(CaseBuilder& builder, int64_t rows, int64_t in, int64_t hidden, DType dtype) {
+  const Tensor x = builder.input({rows, in}, dtype, small(1));
+  const Tensor h = builder.input({rows, hidden}, dtype, small(2));
+  const Tensor c = builder.input({rows, hidden}, dtype, small(3));
+  const Tensor w_ih = builder.weight("w_ih", {4 * hidden, in}, dtype, uniform(-0.3, 0.3, 4));
+  const Tensor w_hh = builder.weight("w_hh", {4 * hidden, hidden}, dtype, uniform(-0.3, 0.3, 5));
+  const Tensor b_ih = builder.weight("b_ih", {4 * hidden}, dtype, small(6));
+  const LstmOutput out = lstm_cell(x, h, c, w_ih, w_hh, b_ih, builder.weight("b_hh", {4 * hidden}, dtype, small(7)));
+  builder.add(concat("lstm_cell/", name_of(dtype), "/", rows, " rows, ", in, " to ", hidden), Tolerance::kBounded,
+              {concat({out.h, out.c}, 1)});
+}
+
+void add_blocks(CaseBuilder& builder) {
+  const Tensor q = builder.input({2, 5, 8}, DType::kF32, small(1));
+  const Tensor k = builder.input({2, 7, 8}, DType::kF32, small(2));
+  const Tensor v = builder.input({2, 7, 3}, DType::kF32, small(3));
+  builder.add("attention/f32/5 queries, 7 keys", Tolerance::kBounded,
+              {matmul(softmax(matmul(q, k.transpose(1, 2)) * 0.35355338, 2), v)});
+  const Tensor x = builder.input({1, 33}, DType::kF32, small(4));
+  const Tensor w1 = builder.weight("w1", {66, 33}, DType::kF32, small(5));
+  const Tensor w2 = builder.weight("w2", {33, 66}, DType::kF32, uniform(-0.2, 0.2, 6));
+  builder.add("feed forward/f32/residual", Tolerance::kBounded, {linear(silu(linear(x, w1)), w2) * 0.5 + x});
+  const Tensor frames = builder.input({1, 1, 160}, DType::kF32, small(7));
+  const Tensor basis = builder.weight("basis", {34, 1, 32}, DType::kF32, small(8));
+  const Tensor spectrum = conv1d(frames.reflect_pad({{0, 0}, {0, 0}, {0, 16}}), basis, {}, {16, 0, 1, 1});
+  const Tensor real = spectrum.slice(1, 0, 17), imaginary = spectrum.slice(1, 17, 34);
+  builder.add("spectrogram/f32/reflected end, magnitude", Tolerance::kBounded,
+              {sqrt(real * real + imaginary * imaginary)});
+  const Tensor y = builder.input({1, 4, 16}, DType::kF32, small(9));
+  const Tensor a = relu(conv1d(y, builder.weight("a", {8, 4, 3}, DType::kF32, small(10)), {}, {1, 1, 1, 1}));
+  const Tensor b =
+      relu(conv1d(a, builder.weight("b", {8, 8, 3}, DType::kF32, uniform(-0.3, 0.3, 11)), {}, {2, 1, 1, 1}));
+  builder.add("stack of convolutions/f32/head", Tolerance::kBounded, {sigmoid(b.mean({2}).sum({1}, true))});
+}
+
+}  // namespace
+
+void add_contraction_cases(CaseBuilder& builder) {
+  add_products(builder);
+  add_convolutions(builder);
+}
+
+void add_network_cases(CaseBuilder& builder) {
+  add_activations(builder);
+  add_normalisation(builder);
+  add_lstm(builder, 1, 128, 128, DType::kF32);
+  add_lstm(builder, 3, 5, 7, DType::kF32);
+  add_lstm(builder, 2, 9, 4, DType::kF64);
+  add_lstm(builder, 2, 9, 4, DType::kF16);
+  add_blocks(builder);
+}
+
+}  // namespace tandem::reference

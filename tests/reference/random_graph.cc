@@ -1,0 +1,436 @@
+#include "tests/reference/random_graph.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/graph/constant.h"
+#include "core/tensor/nn.h"
+#include "core/tensor/tensor.h"
+#include "tests/reference/evaluator.h"
+
+namespace tandem::reference {
+
+namespace {
+
+const std::vector<int64_t> sizes = {1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 33};
+
+/// Never two random numbers in one argument list: their order would be the compiler's choice.
+class Generator {
+ public:
+  Generator(uint32_t seed, const RandomGraphOptions& options)
+      : random_(seed * 2654435761u + 1),
+        options_(options),
+        graph_(std::make_shared<Graph>()),
+        evaluator_(*graph_, values_) {}
+
+  RandomGraph run() {
+    pool_.push_back(fresh(random_shape(), random_dtype()));
+    pool_.push_back(fresh(random_shape(), DType::kF32));
+    for (int done = 0, tries = 0; done < options_.operations && tries < 20 * options_.operations; tries++) {
+      try {
+        const Tensor next = step();
+        if (!acceptable(next)) continue;
+        pool_.push_back(next);
+        done++;
+      } catch (const TensorError&) {
+        // The step does not fit the shapes that it met: another one will.
+      }
+    }
+    RandomGraph out;
+    out.module.graph = graph_;
+    const size_t first = pool_.size() - std::min<size_t>(pool_.size(), static_cast<size_t>(random_.between(1, 3)));
+    for (size_t i = first; i < pool_.size(); i++) {
+      const NodeId node = pool_[i].node_in(graph_);
+      if (std::count(out.module.outputs.begin(), out.module.outputs.end(), node) != 0) continue;
+      out.module.output_names.push_back("output" + std::to_string(out.module.outputs.size()));
+      out.module.outputs.push_back(node);
+    }
+    out.inputs = values_.inputs;
+    return compacted(out);
+  }
+
+ private:
+  Tensor any() {
+    // Recent values more often, so that chains get long.
+    const auto count = static_cast<int64_t>(pool_.size());
+    return pool_[static_cast<size_t>(random_.chance(0.6) ? count - 1 - random_.below(std::min<int64_t>(3, count))
+                                                         : random_.below(count))];
+  }
+  Tensor any_float() {
+    for (int i = 0; i < 8; i++)
+      if (const Tensor x = any(); is_float(x.dtype())) return x;
+    return any().cast(DType::kF32);
+  }
+  Tensor any_integer() {
+    for (int i = 0; i < 8; i++)
+      if (const Tensor x = any(); is_integer(x.dtype())) return x;
+    return fresh(random_shape(), DType::kI32);
+  }
+  Tensor with_rank(Tensor x, int rank) {
+    while (x.rank() > rank) x = x.flatten(0, 1);
+    while (x.rank() < rank) x = x.unsqueeze(static_cast<int>(random_.below(x.rank() + 1)));
+    return x;
+  }
+  int any_axis(const Tensor& x) { return static_cast<int>(random_.below(std::max(1, x.rank()))); }
+
+  Shape random_shape() {
+    Shape shape;
+    int64_t count = 1;
+    const int64_t rank = random_.between(1, 4);
+    for (int64_t i = 0; i < rank; i++) {
+      int64_t size = random_.pick(sizes);
+      if (count * size > options_.max_elements / 2) size = 1;
+      count *= size;
+      shape.push_back(size);
+    }
+    return shape;
+  }
+  DType random_dtype() {
+    if (options_.floats_only) return DType::kF32;
+    return random_.pick(std::vector<DType>{DType::kF32, DType::kF32, DType::kF32, DType::kF64, DType::kF16,
+                                           DType::kBF16, DType::kI32, DType::kI64, DType::kI16, DType::kU8,
+                                           DType::kBool});
+  }
+
+  std::vector<std::byte> random_bytes(const Shape& shape, DType dtype) {
+    std::vector<std::byte> bytes;
+    for (int64_t i = element_count(shape).constant(); i > 0; i--) {
+      if (is_float(dtype))
+        append_element(bytes, dtype, random_.uniform(-2, 2));
+      else
+        append_integer(bytes, dtype,
+                       dtype == DType::kBool ? random_.below(2) : random_.between(is_unsigned(dtype) ? 0 : -20, 20));
+    }
+    return bytes;
+  }
+  /// A new input or a new constant.
+  Tensor fresh(const Shape& shape, DType dtype) {
+    std::vector<std::byte> bytes = random_bytes(shape, dtype);
+    if (random_.chance(0.5) && !pool_.empty()) {
+      const std::string name = "weight" + std::to_string(constants_++);
+      return in_graph(Tensor::constant(dtype, shape, constant_data(dtype, shape, std::move(bytes), name)));
+    }
+    const auto number = static_cast<int32_t>(values_.inputs.size());
+    values_.inputs[number] = std::move(bytes);
+    return Tensor::input(graph_, number, "x" + std::to_string(number), dtype, shape);
+  }
+  Tensor optional(const Shape& shape, DType dtype) { return random_.chance(0.6) ? fresh(shape, dtype) : Tensor(); }
+  Tensor in_graph(const Tensor& tensor) { return Tensor(graph_, tensor.node_in(graph_)); }
+
+  Tensor step() {
+    switch (random_.below(options_.floats_only ? 9 : 12)) {
+      case 0:
+        return unary_float();
+      case 1:
+      case 2:
+        return binary_any();
+      case 3:
+      case 4:
+        return movement();
+      case 5:
+        return reduction();
+      case 6:
+        return contraction();
+      case 7:
+        return composition();
+      case 8:
+        return joined();
+      case 9:
+        return integer_op();
+      case 10:
+        return in_graph(any().cast(random_dtype()));
+      default:
+        return choice();
+    }
+  }
+
+  Tensor unary_float() {
+    const Tensor x = any_float();
+    switch (random_.below(18)) {
+      case 0:
+        return -x;
+      case 1:
+        return abs(x);
+      case 2:
+        return sqrt(abs(x));
+      case 3:
+        return exp(minimum(x, 3));
+      case 4:
+        return log(abs(x) + 0.5);
+      case 5:
+        return sin(x);
+      case 6:
+        return cos(x);
+      case 7:
+        return tanh(x);
+      case 8:
+        return sigmoid(x);
+      case 9:
+        return erf(x);
+      case 10:
+        return floor(x);
+      case 11:
+        return round(x);
+      case 12:
+        return silu(x);
+      case 13:
+        return gelu(x);
+      case 14:
+        return softplus(x);
+      case 15:
+        return elu(x);
+      case 16:
+        return pow(abs(x) + 0.25, 1.5);
+      default:
+        return relu(x);
+    }
+  }
+
+  /// The other operand of `x`: a value of the pool when it fits, the same with axes of size 1, or something new.
+  Tensor partner(const Tensor& x) {
+    for (int i = 0; i < 4; i++)
+      if (const Tensor y = any(); y.dtype() == x.dtype() && same(y.shape(), x.shape())) return y;
+    Shape shape = x.shape();
+    for (Dim& dim : shape)
+      if (random_.chance(0.3)) dim = 1;
+    if (!shape.empty() && random_.chance(0.3)) shape.erase(shape.begin());
+    return fresh(shape, x.dtype());
+  }
+  Tensor binary_any() {
+    const Tensor x = any();
+    const bool boolean = x.dtype() == DType::kBool;
+    if (!boolean && random_.chance(0.25)) return random_.chance(0.5) ? x * 2 : 1 - x;
+    const Tensor y = partner(x);
+    switch (random_.below(boolean ? 2 : 6)) {
+      case 0:
+        return minimum(x, y);
+      case 1:
+        return maximum(x, y);
+      case 2:
+        return x - y;
+      case 3:
+        return x * y;
+      case 4:
+        return is_float(x.dtype()) ? x / (abs(y) + 0.5) : x / y;
+      default:
+        return x + y;
+    }
+  }
+  Tensor integer_op() {
+    const Tensor x = any_integer();
+    const Tensor y = partner(x);
+    switch (random_.below(8)) {
+      case 0:
+        return bitwise_and(x, y);
+      case 1:
+        return bitwise_or(x, y);
+      case 2:
+        return bitwise_xor(x, y);
+      case 3:
+        return shift_left(x, bitwise_and(y, 3));
+      case 4:
+        return shift_right(x, bitwise_and(y, 3));
+      case 5:
+        return x % y;
+      case 6:
+        return x / y;
+      default:
+        return logical_not(x);
+    }
+  }
+  Tensor choice() {
+    const Tensor x = any();
+    const Tensor y = partner(x);
+    const Tensor condition = random_.chance(0.5)   ? less(x, y)
+                             : random_.chance(0.5) ? less_equal(y, x)
+                                                   : not_equal(x, y);
+    return random_.chance(0.3) ? condition : where(condition, x, y);
+  }
+
+  Tensor movement() {
+    const Tensor x = any();
+    const int axis = x.rank() == 0 ? 0 : any_axis(x);
+    if (x.rank() == 0) return x.expand({random_.pick(sizes)});
+    const int64_t size = x.dim(axis).constant();
+    std::vector<DimPair> pairs(x.shape().size(), DimPair(0, 0));
+    switch (random_.below(10)) {
+      case 0:
+        return x.flatten(0, axis);
+      case 1:
+        return x.transpose(axis, any_axis(x));
+      case 2: {
+        std::vector<int> order;
+        for (int i = 0; i < x.rank(); i++) order.insert(order.begin() + random_.below(i + 1), i);
+        return x.permute(order);
+      }
+      case 3: {
+        Shape shape = x.shape();
+        shape.insert(shape.begin() + axis, random_.pick(sizes));
+        return x.unsqueeze(axis).expand(shape);
+      }
+      case 4:
+        pairs[static_cast<size_t>(axis)] = {random_.below(4), random_.below(3)};
+        return x.dtype() == DType::kBool ? x.pad(pairs, 1) : x.pad(pairs, random_.between(0, 2));
+      case 5:
+        pairs[static_cast<size_t>(axis)] = {random_.below(size), random_.below(size)};
+        return x.reflect_pad(pairs);
+      case 6: {
+        const int64_t begin = random_.below(size);
+        const int64_t end = begin + 1 + random_.below(size - begin);
+        return x.slice(axis, begin, end, random_.between(1, 3));
+      }
+      case 7:
+        return x.flip({axis});
+      case 8: {
+        const int64_t width = random_.between(1, std::min<int64_t>(4, size));
+        return x.window(axis, width, random_.between(1, 2), 1);
+      }
+      default:
+        return x.chunk(axis, size % 2 == 0 ? 2 : 1).back();
+    }
+  }
+
+  Tensor reduction() {
+    const Tensor x = any();
+    std::vector<int> axes;
+    for (int i = 0; i < x.rank(); i++)
+      if (random_.chance(0.5)) axes.push_back(i);
+    const bool keep = random_.chance(0.5);
+    switch (random_.below(6)) {
+      case 0:
+        return x.max(axes, keep);
+      case 1:
+        return x.min(axes, keep);
+      case 2:
+        return is_float(x.dtype()) ? x.mean(axes, keep) : x.any(axes, keep);
+      case 3:
+        return is_float(x.dtype()) ? x.var(axes, keep) : x.all(axes, keep);
+      case 4:
+        return x.argmax(any_axis(x), keep);
+      default:
+        return x.sum(axes, keep);
+    }
+  }
+
+  Tensor contraction() {
+    const Tensor x = any_float();
+    switch (random_.below(5)) {
+      case 0: {
+        const Tensor a = with_rank(x, 2);
+        return matmul(a, fresh({a.dim(1), random_.pick(sizes)}, a.dtype()));
+      }
+      case 1: {
+        const Tensor a = with_rank(x, static_cast<int>(random_.between(1, 3)));
+        const Dim out = random_.pick(sizes);
+        const Tensor weight = fresh({out, a.dim(-1)}, a.dtype());
+        return linear(a, weight, optional({out}, a.dtype()));
+      }
+      case 2: {
+        const Tensor a = with_rank(x, 3);
+        return matmul(a, a.transpose(1, 2));
+      }
+      case 3:
+        return convolution1(with_rank(x, 3));
+      default:
+        return convolution2(with_rank(x, 4));
+    }
+  }
+  Tensor convolution1(const Tensor& x) {
+    const int64_t channels = x.dim(1).constant();
+    Conv1dOptions options;
+    options.stride = random_.between(1, 3);
+    options.padding = random_.between(0, 3);
+    options.dilation = random_.between(1, 2);
+    options.groups = random_.chance(0.3) ? channels : 1;
+    const int64_t outputs = options.groups * random_.between(1, options.groups == 1 ? 9 : 2);
+    const Tensor weight = fresh({outputs, channels / options.groups, random_.between(1, 5)}, x.dtype());
+    return conv1d(x, weight, optional({outputs}, x.dtype()), options);
+  }
+  Tensor convolution2(const Tensor& x) {
+    const int64_t channels = x.dim(1).constant();
+    Conv2dOptions options;
+    options.stride = {random_.between(1, 2), random_.between(1, 2)};
+    options.padding = {random_.between(0, 2), random_.between(0, 2)};
+    options.dilation = {random_.between(1, 2), 1};
+    options.groups = random_.chance(0.3) ? channels : 1;
+    const int64_t outputs = options.groups * random_.between(1, 3);
+    const Shape weight = {outputs, channels / options.groups, random_.between(1, 3), random_.between(1, 3)};
+    return conv2d(x, fresh(weight, x.dtype()), {}, options);
+  }
+
+  Tensor composition() {
+    const Tensor x = any_float();
+    const int axis = any_axis(x);
+    switch (random_.below(6)) {
+      case 0:
+        return softmax(x, axis);
+      case 1:
+        return log_softmax(x, axis);
+      case 2: {
+        const Shape last = {x.dim(-1)};
+        const Tensor weight = fresh(last, x.dtype());
+        return layer_norm(x, weight, optional(last, x.dtype()));
+      }
+      case 3:
+        return glu(concat({x, x * 0.5}, axis), axis);
+      case 4:
+        return x.cumsum(axis);
+      default: {
+        const Tensor a = with_rank(x, 2);
+        const Dim hidden = random_.between(1, 9);
+        const Tensor h = fresh({a.dim(0), hidden}, a.dtype());
+        const Tensor c = fresh({a.dim(0), hidden}, a.dtype());
+        const Tensor w_ih = fresh({hidden * 4, a.dim(1)}, a.dtype());
+        const Tensor w_hh = fresh({hidden * 4, hidden}, a.dtype());
+        const LstmOutput out = lstm_cell(a, h, c, w_ih, w_hh, fresh({hidden * 4}, a.dtype()));
+        return concat({out.h, out.c}, 1);
+      }
+    }
+  }
+
+  Tensor joined() {
+    const Tensor x = any();
+    if (x.rank() == 0) return stack({x, x}, 0);
+    const int axis = any_axis(x);
+    if (random_.chance(0.3)) {
+      const Tensor indices = fresh({random_.between(1, 6)}, DType::kI64);
+      return x.gather(axis, indices);
+    }
+    Shape shape = x.shape();
+    shape[static_cast<size_t>(axis)] = random_.between(1, 3);
+    const Tensor y = fresh(shape, x.dtype());
+    return random_.chance(0.5) ? concat({x, y}, axis) : concat({y, x, x}, axis);
+  }
+
+  /// Small enough, finite, and decided in every element.
+  bool acceptable(const Tensor& tensor) {
+    const NodeId node = tensor.node_in(graph_);
+    if (element_count(tensor.shape()).constant() > options_.max_elements) return false;
+    const std::vector<NodeId> missing = evaluator_.missing(node);
+    for (const NodeId id : missing)
+      if (element_count(graph_->node(id).shape).constant() > 64 * options_.max_elements) return false;
+    evaluator_.run(missing);
+    const ReferenceResult result = evaluator_.result(node);
+    for (size_t i = 0; i < result.values.size(); i++) {
+      const double size = std::fabs(result.values[i]);
+      if (is_float(result.dtype) && !(size < 1000)) return false;
+      if (!(result.error[i] < 0.05 * (1 + size))) return false;
+    }
+    return true;
+  }
+
+  Random random_;
+  RandomGraphOptions options_;
+  std::shared_ptr<Graph> graph_;
+  Options values_;
+  Evaluator evaluator_;
+  std::vector<Tensor> pool_;
+  int constants_ = 0;
+};
+
+}  // namespace
+
+RandomGraph random_graph(uint32_t seed, const RandomGraphOptions& options) { return Generator(seed, options).run(); }
+
+}  // namespace tandem::reference

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "tests/reference/random.h"
+
+namespace tandem::reference {
+
+/// Raw bytes by input number.
+using InputBytes = std::map<int32_t, std::vector<std::byte>>;
+
+/// A graph with inputs to run it on.
+struct RandomGraph {
+  GraphModule module;
+  InputBytes inputs;
+};
+
+struct RandomGraphOptions {
+  int operations = 12;          ///< Steps of the generator; each adds one op or one composition.
+  int64_t max_elements = 2048;  ///< Of any intermediate value.
+  bool floats_only = false;     ///< f32 alone, for backends that are being brought up.
+};
+
+/// The graph of a seed: the same on every platform. Values stay of moderate size, and steps whose results a correct
+/// engine could not reproduce (a rounding or comparison decided by the last bit) are taken back.
+RandomGraph random_graph(uint32_t seed, const RandomGraphOptions& options = {});
+
+/// The same graph without nodes and inputs that no output needs; inputs are numbered from 0.
+RandomGraph compacted(const RandomGraph& graph);
+
+/// True while the engine under test is wrong about this graph.
+using Fails = std::function<bool(const RandomGraph&)>;
+
+/// Makes a failing graph small: fewer outputs, values in place of what computes them, smaller dimensions. What comes
+/// back still fails; print it with `print_graph`.
+RandomGraph shrink(const RandomGraph& failing, const Fails& fails);
+
+}  // namespace tandem::reference

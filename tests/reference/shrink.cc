@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/graph/constant.h"
+#include "tests/reference/compare.h"
+#include "tests/reference/evaluate.h"
+#include "tests/reference/random_graph.h"
+
+namespace tandem::reference {
+
+namespace {
+
+/// A copy of the graph in which chosen nodes change; inputs are numbered anew.
+class Rebuilder {
+ public:
+  explicit Rebuilder(const RandomGraph& from) : from_(from) {}
+
+  /// Nodes that become inputs with these bytes.
+  std::map<NodeId, std::vector<std::byte>> cuts;
+  /// Every dimension of this size gets another one.
+  int64_t old_size = -1;
+  int64_t new_size = -1;
+
+  RandomGraph run(const std::vector<NodeId>& outputs) {
+    const Graph& graph = *from_.module.graph;
+    std::vector<NodeId> needed = needed_nodes(outputs);
+    for (const NodeId id : needed)
+      copies_[id] = cuts.count(id) != 0 ? input(id, cuts.at(id)) : copy(graph.node(id), id);
+    for (size_t i = 0; i < outputs.size(); i++) {
+      out_.module.outputs.push_back(copies_.at(outputs[i]));
+      out_.module.output_names.push_back("output" + std::to_string(i));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  std::vector<NodeId> needed_nodes(const std::vector<NodeId>& outputs) const {
+    const Graph& graph = *from_.module.graph;
+    std::set<NodeId> needed(outputs.begin(), outputs.end());
+    for (size_t id = graph.size(); id-- > 0;)
+      if (needed.count(static_cast<NodeId>(id)) != 0 && cuts.count(static_cast<NodeId>(id)) == 0)
+        for (const NodeId operand : graph.node(static_cast<NodeId>(id)).operands) needed.insert(operand);
+    return {needed.begin(), needed.end()};
+  }
+  Dim resized(const Dim& dim) const { return dim.is(old_size) ? Dim(new_size) : dim; }
+  Shape resized(Shape shape) const {
+    for (Dim& dim : shape) dim = resized(dim);
+    return shape;
+  }
+  /// The leading part of the data along every axis.
+  std::vector<std::byte> cropped(const std::byte* bytes, const Node& node) const {
+    const Extents old_shape = maximum(node.shape), new_shape = maximum(resized(node.shape));
+    const Value whole{node.dtype, new_shape, dense_strides(old_shape), 0, nullptr};
+    const size_t width = size_of(node.dtype);
+    std::vector<std::byte> out;
+    for (Walker walker(new_shape, {&whole}); !walker.done(); walker.next()) {
+      const std::byte* element = bytes + static_cast<size_t>(walker.offset(0)) * width;
+      out.insert(out.end(), element, element + width);
+    }
+    return out;
+  }
+  NodeId input(NodeId id, const std::vector<std::byte>& bytes) {
+    const Node& node = from_.module.graph->node(id);
+    Attributes attributes;
+    attributes.count = static_cast<int32_t>(out_.inputs.size());
+    attributes.name = "x" + std::to_string(attributes.count);
+    out_.inputs[attributes.count] = cropped(bytes.data(), node);
+    return out_.module.graph->make(Op::kInput, {}, std::move(attributes), node.dtype, resized(node.shape));
+  }
+  NodeId copy(const Node& node, NodeId id) {
+    if (node.op == Op::kInput) return input(id, from_.inputs.at(node.attributes.count));
+    const Shape shape = resized(node.shape);
+    if (node.op == Op::kConstant) {
+      const ConstantData& data = *node.attributes.data;
+      return make_constant(*out_.module.graph, node.dtype, shape,
+                           constant_data(node.dtype, shape, cropped(data.bytes, node), data.name));
+    }
+    std::vector<NodeId> operands;
+    for (const NodeId operand : node.operands) operands.push_back(copies_.at(operand));
+    Attributes attributes = node.attributes;
+    if (node.op == Op::kShrink) attributes.size = resized(attributes.size);
+    return out_.module.graph->make(node.op, operands, std::move(attributes), node.dtype, shape);
+  }
+
+  const RandomGraph& from_;
+  RandomGraph out_;
+  std::map<NodeId, NodeId> copies_;
+};
+
+bool still_fails(const RandomGraph& graph, const Fails& fails) {
+  try {
+    return fails(graph);
+  } catch (const std::exception&) {
+    return true;  // an engine that throws on a valid graph is wrong as well
+  }
+}
+
+/// The first node, in graph order, that fails as the only output.
+bool keep_one_output(RandomGraph& graph, const Fails& fails) {
+  for (const NodeId id : reachable_nodes(*graph.module.graph, graph.module.outputs)) {
+    if (graph.module.outputs.size() == 1 && graph.module.outputs[0] == id) return false;
+    RandomGraph smaller = Rebuilder(graph).run({id});
+    if (!still_fails(smaller, fails)) continue;
+    graph = std::move(smaller);
+    return true;
+  }
+  return false;
+}
+
+/// Replaces the latest possible computed node by an input with the reference's values.
+bool cut_one_node(RandomGraph& graph, const Fails& fails) {
+  const std::vector<NodeId> nodes = reachable_nodes(*graph.module.graph, graph.module.outputs);
+  for (size_t i = nodes.size(); i-- > 0;) {
+    const Node& node = graph.module.graph->node(nodes[i]);
+    if (node.operands.empty() || std::count(graph.module.outputs.begin(), graph.module.outputs.end(), nodes[i]) != 0)
+      continue;
+    GraphModule part{graph.module.graph, {nodes[i]}, {"part"}};
+    const auto values = evaluate(part, Options{Mode::kRounded, {}, graph.inputs});
+    Rebuilder rebuilder(graph);
+    rebuilder.cuts[nodes[i]] = to_bytes(values[0]);
+    RandomGraph smaller = rebuilder.run(graph.module.outputs);
+    if (!still_fails(smaller, fails)) continue;
+    graph = std::move(smaller);
+    return true;
+  }
+  return false;
+}
+
+bool reduce_one_size(RandomGraph& graph, const Fails& fails) {
+  std::set<int64_t> present;
+  for (const NodeId id : reachable_nodes(*graph.module.graph, graph.module.outputs))
+    for (const int64_t size : maximum(graph.module.graph->node(id).shape)) present.insert(size);
+  for (const int64_t old_size : present)
+    for (const int64_t new_size : {int64_t{1}, int64_t{2}, int64_t{3}, old_size / 2, old_size - 1}) {
+      if (new_size < 1 || new_size >= old_size) continue;
+      try {
+        Rebuilder rebuilder(graph);
+        rebuilder.old_size = old_size;
+        rebuilder.new_size = new_size;
+        RandomGraph smaller = rebuilder.run(graph.module.outputs);
+        if (!still_fails(smaller, fails)) continue;
+        graph = std::move(smaller);
+        return true;
+      } catch (const TensorError&) {
+        // This size is tied to another one, by a reshape for instance.
+      }
+    }
+  return false;
+}
+
+}  // namespace
+
+RandomGraph compacted(const RandomGraph& graph) { return Rebuilder(graph).run(graph.module.outputs); }
+
+RandomGraph shrink(const RandomGraph& failing, const Fails& fails) {
+  RandomGraph graph = failing;
+  while (keep_one_output(graph, fails) || cut_one_node(graph, fails) || reduce_one_size(graph, fails)) {
+  }
+  return graph;
+}
+
+}  // namespace tandem::reference
