@@ -32,6 +32,15 @@ function(tandem_part name)
   set(${name}_scope ${scope} PARENT_SCOPE)
 endfunction()
 
+# Puts the text of a file into a C++ file made from a template, where it replaces @content@, and that into a library.
+function(tandem_embed name file template)
+  file(READ "${PROJECT_SOURCE_DIR}/${file}" content)
+  cmake_path(GET template STEM stem)
+  configure_file("${PROJECT_SOURCE_DIR}/${template}" "${PROJECT_BINARY_DIR}/${stem}.cc" @ONLY)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${file}")
+  target_sources(${name} PRIVATE "${PROJECT_BINARY_DIR}/${stem}.cc")
+endfunction()
+
 # A library that is loaded at run time by its file name <name>.so; absent while it has no files.
 function(tandem_plugin name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FILES;LINK")

@@ -60,10 +60,11 @@ Index Addresses::leaf_of(const Index& index, int level) const {
 
 void Addresses::require_i32(const Index& index) const {
   if (index.lower() >= INT32_MIN && index.upper() <= INT32_MAX) return;
-  throw TensorError(concat("the index expression ", index.text(), " may reach from ", index.lower(), " to ",
-                           index.upper(), ", and WebAssembly kernels compute indices in 32 bits; lower the bounds of "
-                                          "the variables or the sizes of the tensors"),
-                    ErrorCode::kUnsupported);
+  throw TensorError(
+      concat("the index expression ", index.text(), " may reach from ", index.lower(), " to ", index.upper(),
+             ", and WebAssembly kernels compute indices in 32 bits; lower the bounds of "
+             "the variables or the sizes of the tensors"),
+      ErrorCode::kUnsupported);
 }
 
 Expression* Addresses::keep(int level, Statements& where, const Level::Key& key, Expression* value) {

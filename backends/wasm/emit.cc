@@ -48,8 +48,7 @@ void emit_calls(wasm::Module& module, const Program& program, const std::vector<
         variables[i], code.load(4, false, static_cast<uint32_t>(4 * i), code.get(values), wasm::Type::i32, 4)));
   }
   const Local count = code.take_new(wasm::Type::i32);
-  addresses.function_header().push_back(
-      code.set(count, code.binary(wasm::SubInt32, code.get(last), code.get(first))));
+  addresses.function_header().push_back(code.set(count, code.binary(wasm::SubInt32, code.get(last), code.get(first))));
   for (size_t i = 0; i < calls.size(); i++) {
     const KernelCall& call = calls[i];
     std::vector<wasm::Expression*> arguments;

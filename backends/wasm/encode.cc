@@ -8,8 +8,8 @@
 #include "wasm-binary.h"
 #include "wasm-stack.h"
 
-// The writer of Binaryen asks its pass runner for one analysis (which function types a module uses), and the real runner
-// brings in every pass there is: ten times the code. These four definitions stand in for the files pass.cpp and
+// The writer of Binaryen asks its pass runner for one analysis (which function types a module uses), and the real
+// runner brings in every pass there is: ten times the code. These four definitions stand in for the files pass.cpp and
 // stack-opts.cpp. They must never be linked together with a full Binaryen. They lie beside the code that calls the
 // writer, so that whoever links the one has the others.
 namespace wasm {

@@ -194,9 +194,10 @@ void KernelEmitter::emit_instruction(ValueId id) {
       return finish(id, half(instruction));
     case Opcode::kHalfToFloat:
     case Opcode::kFloatToHalf:
-      throw TensorError(concat("kernel ", kernel_.name, " uses ", name_of(instruction.opcode),
-                               ", which WebAssembly does not have; schedule it for capabilities without f16 conversion"),
-                        ErrorCode::kUnsupported);
+      throw TensorError(
+          concat("kernel ", kernel_.name, " uses ", name_of(instruction.opcode),
+                 ", which WebAssembly does not have; schedule it for capabilities without f16 conversion"),
+          ErrorCode::kUnsupported);
     case Opcode::kConvertMask:
     case Opcode::kToFloat:
     case Opcode::kToFloatU:
@@ -230,8 +231,8 @@ void KernelEmitter::emit_if(const Instruction& instruction) {
   Statements else_part;
   emit_block(instruction.body, then_part);
   if (instruction.otherwise != 0) emit_block(instruction.otherwise, else_part);
-  statement(code_.builder().makeIf(condition, code_.block(then_part),
-                                   else_part.empty() ? nullptr : code_.block(else_part)));
+  statement(
+      code_.builder().makeIf(condition, code_.block(then_part), else_part.empty() ? nullptr : code_.block(else_part)));
 }
 
 void KernelEmitter::emit_variable(ValueId id) {

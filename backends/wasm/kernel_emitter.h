@@ -38,13 +38,13 @@ class KernelEmitter {
   struct Value {
     bool waiting = false;
     bool same = false;
-    int depth = 0;                ///< Height of the waiting expressions.
-    std::vector<Local> locals;    ///< One per part, or one when `same`.
+    int depth = 0;              ///< Height of the waiting expressions.
+    std::vector<Local> locals;  ///< One per part, or one when `same`.
     std::vector<Expression*> waiting_parts;
-    std::vector<ValueId> reads;   ///< Registers that the waiting expressions read.
-    bool reads_memory = false;    ///< They load from a buffer that is written.
-    int level = 0;                ///< In whose body it is made.
-    bool nestable = false;        ///< Used once, in its own block.
+    std::vector<ValueId> reads;  ///< Registers that the waiting expressions read.
+    bool reads_memory = false;   ///< They load from a buffer that is written.
+    int level = 0;               ///< In whose body it is made.
+    bool nestable = false;       ///< Used once, in its own block.
   };
 
   // kernel_emitter.cc: order, locals and waiting expressions.

@@ -135,8 +135,8 @@ void KernelEmitter::store_parts(const Instruction& instruction, const Place& pla
   settle_memory_readers();
   if (bytes == 4 && type.lanes == 2) {
     const Place to = again(place);
-    statement(code_.builder().makeSIMDLoadStoreLane(wasm::Store64LaneVec128, to.offset, 4, 0, to.pointer, parts[0],
-                                                    kMemory));
+    statement(
+        code_.builder().makeSIMDLoadStoreLane(wasm::Store64LaneVec128, to.offset, 4, 0, to.pointer, parts[0], kMemory));
     return;
   }
   for (size_t part = 0; part < parts.size(); part++) {
@@ -210,8 +210,7 @@ void KernelEmitter::partial_store(const Instruction& instruction) {
   statements_ = &whole;
   store_parts(instruction, place);
   statements_ = outer;
-  Expression* pieces =
-      while_lanes(count, 0, lanes - 1, [&](int lane) { return store_lane(instruction, place, lane); });
+  Expression* pieces = while_lanes(count, 0, lanes - 1, [&](int lane) { return store_lane(instruction, place, lane); });
   Expression* is_whole = code_.binary(wasm::GeSInt32, code_.get(count), code_.i32(lanes));
   statement(code_.builder().makeIf(is_whole, code_.block(whole), pieces));
 }

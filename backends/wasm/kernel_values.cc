@@ -270,7 +270,8 @@ Expression* KernelEmitter::convert_scalar(Opcode opcode, Scalar from, Scalar to,
   const bool wide_to = size_of(to) == 8;
   auto choose = [&](wasm::UnaryOp narrow_narrow, wasm::UnaryOp narrow_wide, wasm::UnaryOp wide_narrow,
                     wasm::UnaryOp wide_wide) {
-    return code_.unary(wide_from ? (wide_to ? wide_wide : wide_narrow) : (wide_to ? narrow_wide : narrow_narrow), value);
+    return code_.unary(wide_from ? (wide_to ? wide_wide : wide_narrow) : (wide_to ? narrow_wide : narrow_narrow),
+                       value);
   };
   switch (opcode) {
     case Opcode::kToFloat:
