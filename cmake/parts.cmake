@@ -56,8 +56,8 @@ endfunction()
 
 # A program; absent while it has no files.
 function(tandem_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FILES;LINK;DEFINITIONS")
-  tandem_files(files FILES ${arg_FILES})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXCLUDE" "FILES;LINK;DEFINITIONS")
+  tandem_files(files FILES ${arg_FILES} EXCLUDE "${arg_EXCLUDE}")
   if(files)
     add_executable(${name} ${files})
     target_compile_definitions(${name} PRIVATE ${arg_DEFINITIONS})

@@ -112,18 +112,23 @@ std::optional<PartialSplit> split_partially(const Index& a, const Index& divisor
 Index floor_div(const Index& a, const Index& b) {
   check_divisor(a, b);
   if (is_single(b) && !b.is_constant()) return floor_div(a, Index(b.lower()));
-  if (b.is(1)) return a;
+  if (b.is(1)) return a;  // rule: divide-by-one
   if (a.is_constant() && b.is_constant()) return floor_quotient(a.constant(), b.constant());
+  // rule: split-quotient
   if (const auto split = separate(a, b)) return split->quotient + floor_div(split->rest, b);
+  // rule: block-quotient
   if (const auto block = provable_block(a, b)) return *block;
   if (const auto split = divide_by_sum(a, b)) return split->quotient;
+  // rule: nested-quotient
   if (const auto inner = as_quotient(a)) {
     return floor_div(inner->numerator + inner->divisor * Index(inner->offset), inner->divisor * b);
   }
+  // rule: quotient-of-remainder
   if (a.kind() == IndexKind::kMod) {
     const auto blocks = divide_exactly(a.operands()[1], b);
     if (blocks && provably_at_least(*blocks, 1)) return floor_mod(floor_div(a.operands()[0], b), *blocks);
   }
+  // rule: partial-quotient
   if (const auto split = split_partially(a, b)) {
     // (x div d) div b has become x div (d*b) above: taking an exact d out of x again would go in circles.
     if (!split->rest.is(0) || !as_quotient(split->quotient)) return floor_div(split->quotient, split->other);
@@ -134,12 +139,16 @@ Index floor_div(const Index& a, const Index& b) {
 Index floor_mod(const Index& a, const Index& b) {
   check_divisor(a, b);
   if (is_single(b) && !b.is_constant()) return floor_mod(a, Index(b.lower()));
-  if (b.is(1)) return 0;
+  if (b.is(1)) return 0;  // rule: divide-by-one
   if (a.is_constant() && b.is_constant()) return floor_remainder(a.constant(), b.constant());
+  // rule: inner-remainder
   if (const auto plain = without_inner_remainders(a, b)) return floor_mod(*plain, b);
+  // rule: split-remainder
   if (const auto split = separate(a, b)) return floor_mod(split->rest, b);
+  // rule: block-remainder
   if (const auto block = provable_block(a, b)) return a - b * Index(*block);
   if (const auto split = divide_by_sum(a, b)) return split->rest;
+  // rule: partial-remainder
   if (const auto split = split_partially(a, b)) {
     return split->part * floor_mod(split->quotient, split->other) + split->rest;
   }

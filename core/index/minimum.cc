@@ -15,7 +15,7 @@ void append_operands(std::vector<Index>& operands, const Index& a, IndexKind kin
   }
 }
 
-/// Is `a` never needed beside `b` under the minimum (or maximum)?
+/// Is `a` never needed beside `b` under the minimum (or maximum)?  rule: covered-operand
 bool covered(const Index& a, const Index& b, IndexKind kind) {
   return kind == IndexKind::kMin ? provably_at_least(a - b, 0) : provably_at_least(b - a, 0);
 }

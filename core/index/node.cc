@@ -85,10 +85,13 @@ Interval add(const Interval& a, const Interval& b) {
   return {saturating_add(a.lower, b.lower, kNoLower), saturating_add(a.upper, b.upper, kNoUpper)};
 }
 
+// rule: product-interval
 Interval multiply(const Interval& a, const Interval& b) { return corners(a, b, saturating_multiply); }
 
+// rule: quotient-interval
 Interval divide(const Interval& a, const Interval& b) { return corners(a, b, saturating_divide); }
 
+// rule: remainder-bounds
 Interval remainder(const Interval& a, const Interval& b) {
   Interval result{0, b.upper == kNoUpper ? kNoUpper : b.upper - 1};
   if (a.lower >= 0) {
@@ -190,6 +193,7 @@ Index make_floor_mod(const Index& a, const Index& b) {
   auto node = std::make_shared<IndexNode>();
   node->kind = IndexKind::kMod;
   const Interval bounds = remainder(interval_of(a), interval_of(b));
+  // rule: remainder-multiple
   node->multiple = greatest_common_divisor(a.multiple(), b.multiple());
   node->lower = bounds.lower;
   node->upper = bounds.upper == kNoUpper ? kNoUpper : bounds.upper - bounds.upper % node->multiple;

@@ -82,6 +82,7 @@ Direction direction_of(const Index& a, const Index& leaf) {
 }
 
 /// The largest value of a loop counter, as far as it is known: exact when the step divides the range.
+/// rule: loop-last
 Index last_of(const Index& loop) {
   const Index& end = loop.node().operands[1];
   const Index& begin = loop.node().operands[0];
@@ -115,7 +116,7 @@ class Prover {
     return std::move(sum).build();
   }
 
-  /// A minimum or maximum equals one of its operands, and is on a known side of all of them.
+  /// A minimum or maximum equals one of its operands, and is on a known side of all of them.  rule: extreme-operand
   std::optional<bool> by_extremes(const Index& a, int64_t bound) {
     std::optional<bool> answer;
     for_each_term(a, [&](int64_t coefficient, const Index& factor) {
@@ -176,7 +177,7 @@ class Prover {
     return result;
   }
 
-  /// 0 <= x mod m <= min(m - 1, x) for x >= 0.
+  /// 0 <= x mod m <= min(m - 1, x) for x >= 0.  rule: remainder-bounds
   std::optional<bool> by_remainders(const Index& a, int64_t bound) {
     std::optional<bool> answer;
     for_each_term(a, [&](int64_t coefficient, const Index& factor) {
@@ -192,7 +193,7 @@ class Prover {
     return answer;
   }
 
-  /// d * (x div d) lies in [x - d + 1, x].
+  /// d * (x div d) lies in [x - d + 1, x].  rule: quotient-bounds
   std::optional<bool> by_quotients(const Index& a, int64_t bound) {
     if (!small_numbers(a) || bound < -kSmall || bound > kSmall) return std::nullopt;
     std::optional<bool> answer;
@@ -201,7 +202,7 @@ class Prover {
       const Index& numerator = factor.operands()[0];
       const Index& divisor = factor.operands()[1];
       if (!small_numbers(numerator) || !small_numbers(divisor)) return;
-      // a >= bound exactly if divisor * (a - bound) > -divisor.
+      // a >= bound exactly if divisor * (a - bound) > -divisor.  rule: scaled-comparison
       LinearSum sum((a - Index(coefficient) * factor - Index(bound)) * divisor);
       sum.add(coefficient > 0 ? numerator - divisor + 1 : numerator, coefficient);
       sum.add(divisor, 1);

@@ -69,7 +69,7 @@ bool has_candidate(const LinearSum& sum, size_t i, const Remainder& remainder) {
   return false;
 }
 
-/// c*(x mod a) + c*a*((x div a) mod b) = c*(x mod (a*b)), for a number a.
+/// c*(x mod a) + c*a*((x div a) mod b) = c*(x mod (a*b)), for a number a.  rule: join-two-remainders
 bool join_two_remainders(LinearSum& sum, size_t i, const Remainder& low, const Index& quotient) {
   const int64_t scale = sum.terms[i].coefficient;
   const int64_t wanted = checked_multiply(scale, low.divisor.constant());
@@ -87,7 +87,7 @@ bool join_two_remainders(LinearSum& sum, size_t i, const Remainder& low, const I
   return false;
 }
 
-/// c*(x mod a) + c*a*(x div a) = c*x, where c may hold symbols.
+/// c*(x mod a) + c*a*(x div a) = c*x, where c may hold symbols.  rule: join-remainder
 bool join_remainder(LinearSum& sum, size_t i) {
   const int64_t scale = sum.terms[i].coefficient;
   if (scale == kNoLower) return false;
@@ -106,7 +106,7 @@ bool join_remainder(LinearSum& sum, size_t i) {
   return false;
 }
 
-/// k*(x div a) for an x that is a multiple of a: the common part of k and a cancels.
+/// k*(x div a) for an x that is a multiple of a: the common part of k and a cancels.  rule: cancel-exact-quotient
 bool cancel_exact_quotient(LinearSum& sum, size_t i) {
   const Index quotient = sum.terms[i].factor;
   const Index& numerator = quotient.node().operands[0];
@@ -119,7 +119,7 @@ bool cancel_exact_quotient(LinearSum& sum, size_t i) {
   return true;
 }
 
-/// c*x - c*a*(x div a) = c*(x mod a).
+/// c*x - c*a*(x div a) = c*(x mod a).  rule: join-quotient
 bool join_quotient(LinearSum& sum, size_t i) {
   const Index quotient = sum.terms[i].factor;
   const Index numerator = quotient.node().operands[0];

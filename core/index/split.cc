@@ -61,6 +61,7 @@ Split split_by_number(const Index& a, int64_t divisor) {
   for_each_term(a, [&](int64_t coefficient, const Index& factor) {
     if (coefficient % divisor != 0 && common_divisor(divisor, coefficient, factor) == divisor) {
       // What the coefficient does not cover, the factor does: the division of the factor is exact.
+      // rule: exact-quotient
       const int64_t common = greatest_common_divisor(coefficient, divisor);
       quotient.add(exact_quotient(factor, divisor / common), coefficient / common);
       return;
