@@ -433,6 +433,13 @@ class Parser {
 
 }  // namespace
 
-Kernel parse_kernel(const std::string& text) { return Parser(text).run(); }
+Kernel parse_kernel(const std::string& text) {
+  try {
+    return Parser(text).run();
+  } catch (const InternalError& error) {
+    // Index expressions refuse what no engine code makes, such as a variable whose bounds hold no multiple.
+    throw TensorError(concat("kernel text: ", error.what()), ErrorCode::kInvalidFormat);
+  }
+}
 
 }  // namespace tandem
