@@ -47,6 +47,11 @@ struct Report {
   }
 };
 
+/// As many digits as the dtype has.
+std::string element_text(DType dtype, double value) {
+  return dtype == DType::kF64 ? number_text(value) : number_text(static_cast<float>(value));
+}
+
 bool same_number(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   return a == b && std::signbit(a) == std::signbit(b);
@@ -69,14 +74,15 @@ std::optional<std::string> mismatch(const ReferenceResult& expected, std::span<c
     const double wanted = expected.values[i];
     if (std::isnan(wanted) || std::isinf(wanted)) {
       const bool equal = std::isnan(wanted) ? std::isnan(value) : value == wanted;
-      if (!equal) report.add(i, number_text(value), number_text(wanted), -1, INFINITY);
+      if (!equal)
+        report.add(i, element_text(expected.dtype, value), element_text(expected.dtype, wanted), -1, INFINITY);
       continue;
     }
     // The truth itself need not be a number of the dtype: its rounding is always allowed.
     const double allowed = slack * expected.error[i] + std::fabs(round_to(expected.dtype, wanted) - wanted);
     const double difference = std::fabs(value - wanted);
     if (!(difference <= allowed))
-      report.add(i, number_text(value), number_text(wanted), allowed, difference / (allowed + 1e-300));
+      report.add(i, element_text(expected.dtype, value), number_text(wanted), allowed, difference / (allowed + 1e-300));
   }
   return report.finish();
 }
@@ -88,7 +94,8 @@ std::optional<std::string> mismatch_exact(const ReferenceResult& expected, std::
     if (is_float(expected.dtype)) {
       const double value = constant_element(expected.dtype, actual.data(), i);
       if (!same_number(value, expected.values[i]))
-        report.add(i, number_text(value), number_text(expected.values[i]), -1, std::fabs(value - expected.values[i]));
+        report.add(i, element_text(expected.dtype, value), element_text(expected.dtype, expected.values[i]), -1,
+                   std::fabs(value - expected.values[i]));
     } else if (const int64_t value = constant_integer(expected.dtype, actual.data(), i);
                value != expected.integers[i]) {
       report.add(i, std::to_string(value), std::to_string(expected.integers[i]), -1, 1);

@@ -202,6 +202,14 @@ double own_roundings(Op op) {
   }
 }
 
+/// A sum or product of exact operands that is a number of the dtype has no rounding to differ in. (Not for f64, whose
+/// float64 result here has been rounded itself.)
+bool is_exact_result(Op op, DType dtype, const Element& x, const Element& y, double result) {
+  if (op != Op::kAdd && op != Op::kSub && op != Op::kMul) return false;
+  if (x.error != 0 || y.error != 0 || dtype == DType::kF64) return false;
+  return round_to(dtype, result) == result && (result == 0 || std::fabs(result) >= smallest_normal(dtype));
+}
+
 Element compute_float(Op op, DType dtype, const Element& x, const Element& y) {
   Element out;
   out.value = float_value(op, x.value, y.value);
@@ -213,6 +221,7 @@ Element compute_float(Op op, DType dtype, const Element& x, const Element& y) {
   out.error = carried_error(op, x, y, out.value);
   const double roundings = own_roundings(op);
   if (roundings > 0) out.error += roundings * half_ulp(dtype) * std::fabs(out.value) + smallest_normal(dtype);
+  if (is_exact_result(op, dtype, x, y, out.value)) out.error = 0;
   const double reach = std::fabs(out.value) + out.error;
   if (std::isinf(round_to(dtype, reach))) {  // at or beyond the end of the dtype's range
     const bool beyond = std::isinf(round_to(dtype, std::fabs(out.value) - out.error));
