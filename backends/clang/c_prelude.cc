@@ -13,12 +13,16 @@ struct CName {
 
 CName name_of_scalar(Scalar scalar) {
   switch (scalar) {
-    case Scalar::kF32: return {"float", "f32"};
-    case Scalar::kF64: return {"double", "f64"};
+    case Scalar::kF32:
+      return {"float", "f32"};
+    case Scalar::kF64:
+      return {"double", "f64"};
     case Scalar::kI64:
-    case Scalar::kMask64: return {"long", "i64"};
+    case Scalar::kMask64:
+      return {"long", "i64"};
     case Scalar::kI32:
-    case Scalar::kMask32: return {"int", "i32"};
+    case Scalar::kMask32:
+      return {"int", "i32"};
   }
   return {"int", "i32"};
 }
@@ -27,18 +31,26 @@ CName name_of_scalar(Scalar scalar) {
 CName name_of_element(DType dtype) {
   switch (dtype) {
     case DType::kBool:
-    case DType::kU8: return {"unsigned char", "u8"};
-    case DType::kI8: return {"signed char", "i8"};
-    case DType::kI16: return {"short", "i16"};
+    case DType::kU8:
+      return {"unsigned char", "u8"};
+    case DType::kI8:
+      return {"signed char", "i8"};
+    case DType::kI16:
+      return {"short", "i16"};
     case DType::kU16:
     case DType::kF16:
-    case DType::kBF16: return {"unsigned short", "u16"};
+    case DType::kBF16:
+      return {"unsigned short", "u16"};
     case DType::kI32:
-    case DType::kU32: return {"int", "i32"};
+    case DType::kU32:
+      return {"int", "i32"};
     case DType::kI64:
-    case DType::kU64: return {"long", "i64"};
-    case DType::kF32: return {"float", "f32"};
-    case DType::kF64: return {"double", "f64"};
+    case DType::kU64:
+      return {"long", "i64"};
+    case DType::kF32:
+      return {"float", "f32"};
+    case DType::kF64:
+      return {"double", "f64"};
   }
   return {"int", "i32"};
 }
@@ -100,9 +112,9 @@ std::string CPrelude::first_lanes(int bytes, int lanes) {
   Type integer{bytes == 8 ? Scalar::kI64 : Scalar::kI32, static_cast<uint8_t>(lanes)};
   std::string mask = vector_type("_Bool", "bool", lanes, 0);
   std::string name = concat("td_first", bytes == 8 ? 8 : 4, "_", lanes);
-  return function(name, concat(mask, " ", name, "(long count) {\n  return __builtin_convertvector(",
-                               lane_numbers(integer), " < (", type(integer), ")(", bytes == 8 ? "long" : "int",
-                               ")count, ", mask, ");\n}"));
+  return function(
+      name, concat(mask, " ", name, "(long count) {\n  return __builtin_convertvector(", lane_numbers(integer), " < (",
+                   type(integer), ")(", bytes == 8 ? "long" : "int", ")count, ", mask, ");\n}"));
 }
 
 std::string CPrelude::function(const std::string& name, const std::string& definition) {

@@ -12,7 +12,8 @@ namespace tandem {
 /// that a unit declares only what it uses. All names start with `td_`. Generated C includes no header.
 class CPrelude {
  public:
-  /// C type of a register: "float", "td_f32x16". One-lane masks are `int` 0 or 1, vectors of masks are integers 0 or -1.
+  /// C type of a register: "float", "td_f32x16". One-lane masks are `int` 0 or 1, vectors of masks are integers 0 or
+  /// -1.
   std::string type(Type type);
   /// The unsigned integer type with as many bits: "unsigned", "td_u32x16".
   std::string unsigned_type(Type type);

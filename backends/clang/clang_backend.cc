@@ -100,7 +100,8 @@ class ClangBackendImplementation : public ClangBackend {
 
  private:
   Result<std::shared_ptr<Linker>> linker();
-  std::vector<Unit> print_units(const Program& program, const Capabilities& capabilities, const CompileOptions& compile);
+  std::vector<Unit> print_units(const Program& program, const Capabilities& capabilities,
+                                const CompileOptions& compile);
   void compile_units(std::vector<Unit>& units, const CompileOptions& compile, CompileStatistics& statistics);
   void compile_unit(Unit& unit, const CompileOptions& compile);
   Result<std::unique_ptr<LoadedCode>> load(std::vector<Unit>& units, size_t kernel_count);
@@ -241,9 +242,9 @@ Result<std::unique_ptr<Executable>> ClangBackendImplementation::compile(const Pr
                                                                         Numerics numerics,
                                                                         CompileStatistics& statistics) {
   if (!host_supports(capabilities))
-    return fail(ErrorCode::kDevice,
-                concat("this machine cannot run code for \"", capabilities.isa, "\"; it has \"", host_capabilities().isa,
-                       "\", and what the native backend knows is avx512, avx2, sse+fma and sse"));
+    return fail(ErrorCode::kDevice, concat("this machine cannot run code for \"", capabilities.isa, "\"; it has \"",
+                                           host_capabilities().isa,
+                                           "\", and what the native backend knows is avx512, avx2, sse+fma and sse"));
   try {
     return compile_or_throw(program, capabilities, numerics, statistics);
   } catch (const std::exception& error) {
@@ -256,7 +257,8 @@ Result<std::string> ClangBackendImplementation::assembly(const Program& program,
     const CompileOptions compile = compile_options_for(capabilities, false);
     std::string text;
     for (const Unit& unit : print_units(program, capabilities, compile)) {
-      TANDEM_TRY(bytes, compile_c(unit.c.source, kFileName, compile, CompilerOutput::kAssembly, options_.compiler_plugin));
+      TANDEM_TRY(bytes,
+                 compile_c(unit.c.source, kFileName, compile, CompilerOutput::kAssembly, options_.compiler_plugin));
       text.append(bytes.begin(), bytes.end());
     }
     return text;

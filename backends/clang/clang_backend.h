@@ -10,11 +10,11 @@ namespace tandem {
 
 /// How the native backend compiles and caches.
 struct ClangBackendOptions {
-  std::string compiler_plugin;                    ///< Path of the plugin; empty: looked for (compiler_loader.h).
-  std::string cache_folder;                       ///< Empty: no cache on disk.
+  std::string compiler_plugin;  ///< Path of the plugin; empty: looked for (compiler_loader.h).
+  std::string cache_folder;     ///< Empty: no cache on disk.
   uint64_t cache_limit_bytes = uint64_t{1} << 30;
-  bool debugger = false;  ///< Tell gdb about every object and add line tables.
-  bool perf = false;      ///< Write a jitdump file for `perf inject --jit`.
+  bool debugger = false;    ///< Tell gdb about every object and add line tables.
+  bool perf = false;        ///< Write a jitdump file for `perf inject --jit`.
   int compile_threads = 0;  ///< Units compiled at once; 0: as many as the machine has processors, at most 4.
 
   /// From TANDEM_COMPILER_PLUGIN, TANDEM_CACHE, TANDEM_CACHE_DIR, TANDEM_CACHE_MAX_BYTES, TANDEM_JIT_DEBUG,

@@ -23,13 +23,16 @@ CompileOptions compile_options_for(const Capabilities& capabilities, bool debug)
                "-ffp-contract=off", "-fwrapv", "-relaxed-aliasing",
                // Objects stand alone: no loop may become a call of memset.
                "-ffreestanding", "-fno-builtin", "-O2", "-disable-llvm-passes", "-w"};
-  const char* cpu = capabilities.vector_bytes >= 64 ? "x86-64-v4" : capabilities.vector_bytes >= 32 ? "x86-64-v3" : "x86-64-v2";
+  const char* cpu = capabilities.vector_bytes >= 64   ? "x86-64-v4"
+                    : capabilities.vector_bytes >= 32 ? "x86-64-v3"
+                                                      : "x86-64-v2";
   arguments.insert(arguments.end(), {"-target-cpu", cpu});
   if (capabilities.fma) arguments.insert(arguments.end(), {"-target-feature", "+fma"});
   if (capabilities.half_conversion) arguments.insert(arguments.end(), {"-target-feature", "+f16c"});
   // x86-64-v4 prefers 256 bits by default and would split every 64-byte vector.
   if (capabilities.vector_bytes >= 64) arguments.push_back("-mprefer-vector-width=512");
-  if (debug) arguments.insert(arguments.end(), {"-debug-info-kind=line-tables-only", "-dwarf-version=4", "-funwind-tables=2"});
+  if (debug)
+    arguments.insert(arguments.end(), {"-debug-info-kind=line-tables-only", "-dwarf-version=4", "-funwind-tables=2"});
   return options;
 }
 

@@ -31,7 +31,8 @@ std::vector<std::string> places_of_plugin(const std::string& plugin) {
   std::vector<std::string> folders;
   char path[PATH_MAX];
   ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
-  if (size > 0 && size < static_cast<ssize_t>(sizeof path)) folders.push_back(folder_of({path, static_cast<size_t>(size)}));
+  if (size > 0 && size < static_cast<ssize_t>(sizeof path))
+    folders.push_back(folder_of({path, static_cast<size_t>(size)}));
   Dl_info here;
   if (::dladdr(reinterpret_cast<const void*>(&places_of_plugin), &here) != 0 && here.dli_fname != nullptr) {
     std::string folder = folder_of(here.dli_fname);
@@ -50,8 +51,8 @@ Result<CompileFunction> load_from(const std::string& place) {
   void* library = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* reason = ::dlerror();
-    return fail(ErrorCode::kDevice, concat("the compiler plugin ", place, " cannot be loaded: ",
-                                           reason == nullptr ? "no reason given" : reason));
+    return fail(ErrorCode::kDevice, concat("the compiler plugin ", place,
+                                           " cannot be loaded: ", reason == nullptr ? "no reason given" : reason));
   }
   auto abi = reinterpret_cast<decltype(&tandem_compiler_abi)>(::dlsym(library, "tandem_compiler_abi"));
   auto compile = reinterpret_cast<CompileFunction>(::dlsym(library, "tandem_compiler_compile"));

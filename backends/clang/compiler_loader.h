@@ -16,8 +16,7 @@ enum class CompilerOutput : uint8_t { kObject, kAssembly };
 /// kDevice names all places when it is in none of them. Errors of the compiler have code kDevice and clang's text. May
 /// be called from several threads at once.
 Result<std::vector<uint8_t>> compile_c(const std::string& source, const std::string& file_name,
-                                       const CompileOptions& options, CompilerOutput output,
-                                       const std::string& plugin);
+                                       const CompileOptions& options, CompilerOutput output, const std::string& plugin);
 
 /// Has any call loaded the plugin? A warm start must not.
 bool compiler_loaded();

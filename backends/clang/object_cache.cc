@@ -85,7 +85,8 @@ std::string ObjectCache::folder_from_environment() {
   if (environment("TANDEM_CACHE") == "off") return "";
   if (std::string folder = environment("TANDEM_CACHE_DIR"); !folder.empty()) return folder;
   // The XDG specification has relative paths ignored.
-  if (std::string folder = environment("XDG_CACHE_HOME"); !folder.empty() && folder[0] == '/') return folder + "/tandem";
+  if (std::string folder = environment("XDG_CACHE_HOME"); !folder.empty() && folder[0] == '/')
+    return folder + "/tandem";
   if (std::string home = environment("HOME"); !home.empty()) return home + "/.cache/tandem";
   return "";
 }
@@ -137,7 +138,8 @@ std::optional<std::vector<uint8_t>> ObjectCache::find(const std::string& key) co
   if (std::memcmp(header, kMagic, sizeof kMagic) != 0 || size != total - kHeaderSize) return std::nullopt;
   std::vector<uint8_t> object(size);
   if (!read_all(file.descriptor, object.data(), object.size())) return std::nullopt;
-  if (std::memcmp(checksum(object.data(), object.size()).data(), header + kHeaderSize - 32, 32) != 0) return std::nullopt;
+  if (std::memcmp(checksum(object.data(), object.size()).data(), header + kHeaderSize - 32, 32) != 0)
+    return std::nullopt;
   // The time of last use decides what goes first; a day's precision saves the write.
   if (std::time(nullptr) - status.st_mtime > 24 * 3600) ::futimens(file.descriptor, nullptr);
   return object;
@@ -152,7 +154,8 @@ void ObjectCache::store(const std::string& key, const std::vector<uint8_t>& obje
     if (file.descriptor < 0) return;
     const uint64_t size = object.size();
     const Sha256::Digest digest = checksum(object.data(), object.size());
-    bool written = write_all(file.descriptor, kMagic, sizeof kMagic) && write_all(file.descriptor, &size, sizeof size) &&
+    bool written = write_all(file.descriptor, kMagic, sizeof kMagic) &&
+                   write_all(file.descriptor, &size, sizeof size) &&
                    write_all(file.descriptor, digest.data(), digest.size()) &&
                    write_all(file.descriptor, object.data(), object.size());
     if (!written) {

@@ -7,8 +7,8 @@
 
 namespace tandem {
 
-/// Object files on disk, by key. Its files are executed: the folder must belong to the user and be closed to others, and
-/// every file carries a checksum. Any number of processes and threads may use one folder at once; nothing here ever
+/// Object files on disk, by key. Its files are executed: the folder must belong to the user and be closed to others,
+/// and every file carries a checksum. Any number of processes and threads may use one folder at once; nothing here ever
 /// fails: without a usable folder, every look-up misses and nothing is stored.
 class ObjectCache {
  public:

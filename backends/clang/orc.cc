@@ -44,7 +44,8 @@ class OrcLinker;
 
 class OrcCode : public LoadedCode {
  public:
-  OrcCode(std::shared_ptr<OrcLinker> linker, llvm::orc::JITDylib& library) : linker_(std::move(linker)), library_(library) {}
+  OrcCode(std::shared_ptr<OrcLinker> linker, llvm::orc::JITDylib& library)
+      : linker_(std::move(linker)), library_(library) {}
   OrcCode(const OrcCode&) = delete;
   OrcCode& operator=(const OrcCode&) = delete;
   ~OrcCode() override;
@@ -136,7 +137,7 @@ std::string read_compiler_identity() {
       [](dl_phdr_info* library, size_t, void* context) {
         if (std::strstr(library->dlpi_name, "libLLVM") == nullptr) return 0;
         for (int i = 0; i < library->dlpi_phnum; i++) {
-          const ElfW(Phdr)& segment = library->dlpi_phdr[i];
+          const ElfW(Phdr) & segment = library->dlpi_phdr[i];
           if (segment.p_type != PT_NOTE) continue;
           const char* note = reinterpret_cast<const char*>(library->dlpi_addr + segment.p_vaddr);
           const char* end = note + segment.p_memsz;
@@ -145,8 +146,7 @@ std::string read_compiler_identity() {
             std::memcpy(&header, note, sizeof header);
             const char* name = note + sizeof header;
             const char* description = name + (header.n_namesz + 3) / 4 * 4;
-            if (header.n_type == NT_GNU_BUILD_ID)
-              static_cast<State*>(context)->id.append(description, header.n_descsz);
+            if (header.n_type == NT_GNU_BUILD_ID) static_cast<State*>(context)->id.append(description, header.n_descsz);
             note = description + (header.n_descsz + 3) / 4 * 4;
           }
         }
@@ -182,7 +182,8 @@ Result<std::shared_ptr<Linker>> Linker::create(const LinkerOptions& options) {
   if (!jit) return fail(ErrorCode::kDevice, concat("LLVM's linker did not start: ", llvm::toString(jit.takeError())));
   auto linker = std::make_shared<OrcLinker>(std::move(*jit));
   if (llvm::Error error = linker->add_plugins(options))
-    return fail(ErrorCode::kDevice, concat("debugger or perf support did not start: ", llvm::toString(std::move(error))));
+    return fail(ErrorCode::kDevice,
+                concat("debugger or perf support did not start: ", llvm::toString(std::move(error))));
   return std::shared_ptr<Linker>(std::move(linker));
 }
 

@@ -44,7 +44,10 @@ const char* name_of_access(Access access) {
 class KernelPrinter {
  public:
   KernelPrinter(CPrelude& prelude, const Kernel& kernel, const Capabilities& capabilities)
-      : prelude_(prelude), kernel_(kernel), capabilities_(capabilities), expressions_(prelude, kernel),
+      : prelude_(prelude),
+        kernel_(kernel),
+        capabilities_(capabilities),
+        expressions_(prelude, kernel),
         indices_(prelude, kernel.variables) {}
 
   /// The kernel's functions, and its symbol: name and hash of the text, so that equal symbols mean equal code.
@@ -129,14 +132,16 @@ void KernelPrinter::store(const Instruction& instruction) {
   const std::string vector = prelude_.element_vector(dtype, type.lanes);
   if (vector != prelude_.type(type)) value = concat("__builtin_convertvector(", value, ", ", vector, ")");
   if (instruction.count)
-    line(concat("__builtin_masked_store(", first_lanes(instruction, dtype), ", ", value, ", ", address(instruction), ");"));
+    line(concat("__builtin_masked_store(", first_lanes(instruction, dtype), ", ", value, ", ", address(instruction),
+                ");"));
   else
     line(concat("*(", prelude_.memory_vector(dtype, type.lanes), "*)(", address(instruction), ") = ", value, ";"));
 }
 
 void KernelPrinter::loop(const Instruction& instruction) {
   const std::string i = concat("i", instruction.loop);
-  const std::string step = instruction.step == 1 ? concat(i, "++") : concat(i, " += ", integer_literal(instruction.step));
+  const std::string step =
+      instruction.step == 1 ? concat(i, "++") : concat(i, " += ", integer_literal(instruction.step));
   line(concat("for (long ", i, " = ", indices_.print(instruction.index), "; ", i, " < ",
               indices_.print(instruction.end, true), "; ", step, ") {"));
   block(instruction.body);
@@ -152,13 +157,18 @@ void KernelPrinter::statement(ValueId id) {
   switch (instruction.opcode) {
     case Opcode::kIndex:
       return declare(concat("(", prelude_.type(instruction.type), ")", indices_.print(instruction.index, true)));
-    case Opcode::kLoad: return declare(load(instruction));
-    case Opcode::kStore: return store(instruction);
+    case Opcode::kLoad:
+      return declare(load(instruction));
+    case Opcode::kStore:
+      return store(instruction);
     case Opcode::kVariable:
       return line(concat(prelude_.type(instruction.type), " r", id, " = v", instruction.operands[0], ";"));
-    case Opcode::kGet: return declare(concat("r", instruction.operands[0]));
-    case Opcode::kSet: return line(concat("r", instruction.operands[0], " = v", instruction.operands[1], ";"));
-    case Opcode::kLoop: return loop(instruction);
+    case Opcode::kGet:
+      return declare(concat("r", instruction.operands[0]));
+    case Opcode::kSet:
+      return line(concat("r", instruction.operands[0], " = v", instruction.operands[1], ";"));
+    case Opcode::kLoop:
+      return loop(instruction);
     case Opcode::kIf:
       line(concat("if (v", instruction.operands[0], ") {"));
       block(instruction.body);
@@ -167,7 +177,8 @@ void KernelPrinter::statement(ValueId id) {
         block(instruction.otherwise);
       }
       return line("}");
-    default: return declare(expressions_.print(instruction));
+    default:
+      return declare(expressions_.print(instruction));
   }
 }
 
@@ -188,8 +199,8 @@ std::string KernelPrinter::print(std::string& symbol) {
   std::string parameters, arguments;
   for (size_t i = 0; i < kernel_.buffers.size(); i++) {
     const BufferParameter& buffer = kernel_.buffers[i];
-    parameters += concat(buffer.access == Access::kRead ? "const " : "", CPrelude::element(buffer.dtype), "* restrict b",
-                         i, ", ");
+    parameters += concat(buffer.access == Access::kRead ? "const " : "", CPrelude::element(buffer.dtype),
+                         "* restrict b", i, ", ");
     arguments += concat("__builtin_assume_aligned(buffers[", i, "], 64), ");
   }
   for (size_t i = 0; i < kernel_.variables.size(); i++) {

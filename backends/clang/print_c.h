@@ -14,8 +14,8 @@ struct CUnit {
   std::vector<std::string> symbols;  ///< One per kernel, in order; equal kernels share one.
 };
 
-/// Prints kernels as one unit of C, instruction by instruction: values are `v12`, registers `r3`, counters `i0`, buffers
-/// `b1`, variables `n0`. Every kernel is
+/// Prints kernels as one unit of C, instruction by instruction: values are `v12`, registers `r3`, counters `i0`,
+/// buffers `b1`, variables `n0`. Every kernel is
 ///
 ///     void SYMBOL(void* const* buffers, const long* variables, long begin, long end)
 ///

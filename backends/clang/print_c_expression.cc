@@ -72,10 +72,14 @@ std::string CExpressionPrinter::lanes(const Instruction& instruction) {
     case Opcode::kSplat:
       if (instruction.type.lanes == 1) return a;
       return concat("(", prelude_.type(instruction.type), ")(", mask ? "-" : "", a, ")");
-    case Opcode::kExtract: return lanes_before == 1 ? a : concat(a, "[", instruction.integer, "]", and_one);
-    case Opcode::kLow: return concat(a, ".lo", and_one);
-    case Opcode::kHigh: return concat(a, ".hi", and_one);
-    default: break;
+    case Opcode::kExtract:
+      return lanes_before == 1 ? a : concat(a, "[", instruction.integer, "]", and_one);
+    case Opcode::kLow:
+      return concat(a, ".lo", and_one);
+    case Opcode::kHigh:
+      return concat(a, ".hi", and_one);
+    default:
+      break;
   }
   // insert
   const std::string b = value(instruction.operands[1]);
@@ -94,14 +98,15 @@ std::string CExpressionPrinter::divide(const Instruction& instruction) {
   const std::string t = prelude_.type(instruction.type);
   const std::string u = is_unsigned ? prelude_.unsigned_type(instruction.type) : t;
   const std::string op = rest ? "%" : "/";
-  const std::string name = function_name(rest ? (is_unsigned ? "rem_u" : "rem") : (is_unsigned ? "div_u" : "div"),
-                                         instruction.type);
+  const std::string name =
+      function_name(rest ? (is_unsigned ? "rem_u" : "rem") : (is_unsigned ? "div_u" : "div"), instruction.type);
   // A divisor of 0 (and of -1, where the smallest number would overflow) is replaced by 1 before the machine divides.
   const std::string zero = rest ? "a" : "0";
   const std::string minus = rest ? "0" : "-a";
   std::string bad = is_unsigned ? "b == 0" : "(b == 0) | (b == -1)";
   std::string body = concat("const ", u, " q = (", u, ")a ", op, " (", u, ")(", bad, " ? (", t, ")1 : b);\n  ");
-  if (!is_unsigned) body += concat("a = b == 0 ? (", t, ")", zero, " : b == -1 ? (", t, ")", minus, " : q;\n  return a;");
+  if (!is_unsigned)
+    body += concat("a = b == 0 ? (", t, ")", zero, " : b == -1 ? (", t, ")", minus, " : q;\n  return a;");
   if (is_unsigned) body += concat("return b == 0 ? (", t, ")", zero, " : (", t, ")q;");
   prelude_.function(name, concat(t, " ", name, "(", t, " a, ", t, " b) {\n  ", body, "\n}"));
   return concat(name, "(", value(instruction.operands[0]), ", ", value(instruction.operands[1]), ")");
@@ -111,8 +116,8 @@ std::string CExpressionPrinter::least(const Instruction& instruction) {
   const std::string a = value(instruction.operands[0]), b = value(instruction.operands[1]);
   const bool is_unsigned = instruction.opcode == Opcode::kMinU || instruction.opcode == Opcode::kMaxU;
   const bool minimum = instruction.opcode == Opcode::kMin || instruction.opcode == Opcode::kMinU;
-  const std::string builtin = concat("__builtin_elementwise_", minimum ? "min" : "max",
-                                     is_float(instruction.type.scalar) ? "imum(" : "(");
+  const std::string builtin =
+      concat("__builtin_elementwise_", minimum ? "min" : "max", is_float(instruction.type.scalar) ? "imum(" : "(");
   if (!is_unsigned) return concat(builtin, a, ", ", b, ")");
   const std::string u = prelude_.unsigned_type(instruction.type);
   return concat("(", prelude_.type(instruction.type), ")", builtin, "(", u, ")", a, ", (", u, ")", b, ")");
@@ -136,8 +141,8 @@ std::string CExpressionPrinter::shift(const Instruction& instruction) {
   if (sign) {
     body = concat("return a >> (", inside, " ? b : (", t, ")", bits - 1, ");");
   } else {
-    const std::string shifted = left ? concat("(a << (b & ", bits - 1, "))")
-                                     : concat("(", t, ")((", u, ")a >> ((", u, ")b & ", bits - 1, "))");
+    const std::string shifted =
+        left ? concat("(a << (b & ", bits - 1, "))") : concat("(", t, ")((", u, ")a >> ((", u, ")b & ", bits - 1, "))");
     body = concat("return ", inside, " ? ", shifted, " : (", t, ")0;");
   }
   prelude_.function(name, concat(t, " ", name, "(", t, " a, ", t, " b) { ", body, " }"));
@@ -151,9 +156,12 @@ std::string CExpressionPrinter::compare(const Instruction& instruction) {
       const char* op = instruction.opcode == Opcode::kEqual ? "==" : "!=";
       return arithmetic(instruction, op);
     }
-    case Opcode::kLess: return arithmetic(instruction, "<");
-    case Opcode::kLessEqual: return arithmetic(instruction, "<=");
-    default: break;
+    case Opcode::kLess:
+      return arithmetic(instruction, "<");
+    case Opcode::kLessEqual:
+      return arithmetic(instruction, "<=");
+    default:
+      break;
   }
   const std::string u = prelude_.unsigned_type(type_of(instruction.operands[0]));
   return concat("(", u, ")", value(instruction.operands[0]), instruction.opcode == Opcode::kLessU ? " < (" : " <= (", u,
@@ -162,10 +170,14 @@ std::string CExpressionPrinter::compare(const Instruction& instruction) {
 
 std::string CExpressionPrinter::mask_bits(const Instruction& instruction) {
   switch (instruction.opcode) {
-    case Opcode::kAnd: return arithmetic(instruction, "&");
-    case Opcode::kOr: return arithmetic(instruction, "|");
-    case Opcode::kXor: return arithmetic(instruction, "^");
-    default: break;
+    case Opcode::kAnd:
+      return arithmetic(instruction, "&");
+    case Opcode::kOr:
+      return arithmetic(instruction, "|");
+    case Opcode::kXor:
+      return arithmetic(instruction, "^");
+    default:
+      break;
   }
   const bool one_mask = is_mask(instruction.type.scalar) && instruction.type.lanes == 1;
   return concat(one_mask ? "!" : "~", value(instruction.operands[0]));
@@ -188,15 +200,14 @@ std::string CExpressionPrinter::to_integer(const Instruction& instruction) {
   // The comparisons are as wide as the float, the result may not be: masks are converted where lanes are vectors.
   auto wide_mask = [&](const std::string& condition) {
     if (to.lanes == 1 || size_of(from.scalar) == size_of(to.scalar)) return concat("(", condition, ")");
-    return concat("__builtin_convertvector(", condition, ", ",
-                  prelude_.signed_type(to), ")");
+    return concat("__builtin_convertvector(", condition, ", ", prelude_.signed_type(to), ")");
   };
   const std::string converted =
       to.lanes == 1 ? concat("(", t, ")(", u, ")inside") : concat("(", t, ")__builtin_convertvector(inside, ", u, ")");
   prelude_.function(
-      name, concat(t, " ", name, "(", f, " a) {\n  const ", f, " inside = (a >= (", f, ")", low, ") & (a < (", f, ")", high,
-                   ") ? a : (", f, ")0;\n  const ", t, " b = ", converted, ";\n  const ", t, " c = ",
-                   wide_mask(concat("a >= (", f, ")", high)), " ? (", t, ")(", largest, ") : b;\n  return ",
+      name, concat(t, " ", name, "(", f, " a) {\n  const ", f, " inside = (a >= (", f, ")", low, ") & (a < (", f, ")",
+                   high, ") ? a : (", f, ")0;\n  const ", t, " b = ", converted, ";\n  const ", t,
+                   " c = ", wide_mask(concat("a >= (", f, ")", high)), " ? (", t, ")(", largest, ") : b;\n  return ",
                    wide_mask(concat("a < (", f, ")", low)), " ? (", t, ")(", smallest, ") : c;\n}"));
   return concat(name, "(", value(instruction.operands[0]), ")");
 }
@@ -210,9 +221,8 @@ std::string CExpressionPrinter::half(const Instruction& instruction) {
   if (n == 1) {
     const std::string pun = "union { _Float16 number; unsigned short bits; } both;\n  ";
     if (instruction.opcode == Opcode::kHalfToFloat)
-      prelude_.function("td_half_to_float",
-                        concat("float td_half_to_float(int a) {\n  ", pun,
-                               "both.bits = (unsigned short)a;\n  return (float)both.number;\n}"));
+      prelude_.function("td_half_to_float", concat("float td_half_to_float(int a) {\n  ", pun,
+                                                   "both.bits = (unsigned short)a;\n  return (float)both.number;\n}"));
     else
       prelude_.function("td_float_to_half", concat("int td_float_to_half(float a) {\n  ", pun,
                                                    "both.number = (_Float16)a;\n  return both.bits;\n}"));
@@ -229,16 +239,21 @@ std::string CExpressionPrinter::convert(const Instruction& instruction) {
   const Type from = type_of(instruction.operands[0]);
   const Type to = instruction.type;
   switch (instruction.opcode) {
-    case Opcode::kConvertMask: return to.lanes == 1 ? a : vector_cast(to, a);
+    case Opcode::kConvertMask:
+      return to.lanes == 1 ? a : vector_cast(to, a);
     case Opcode::kToFloat:
     case Opcode::kToIntExact:
     case Opcode::kConvertFloat:
     case Opcode::kExtend:
-    case Opcode::kWrap: return vector_cast(to, a);
+    case Opcode::kWrap:
+      return vector_cast(to, a);
     case Opcode::kToFloatU:
-    case Opcode::kExtendU: return vector_cast(to, concat("(", prelude_.unsigned_type(from), ")", a));
-    case Opcode::kBitcast: break;
-    default: throw InternalError(concat("no C form of instruction ", name_of(instruction.opcode)));
+    case Opcode::kExtendU:
+      return vector_cast(to, concat("(", prelude_.unsigned_type(from), ")", a));
+    case Opcode::kBitcast:
+      break;
+    default:
+      throw InternalError(concat("no C form of instruction ", name_of(instruction.opcode)));
   }
   const std::string t = prelude_.type(to), f = prelude_.type(from);
   if (to.lanes > 1) return concat("(", t, ")", a);
@@ -251,54 +266,75 @@ std::string CExpressionPrinter::convert(const Instruction& instruction) {
 std::string CExpressionPrinter::print(const Instruction& instruction) {
   const auto& operands = instruction.operands;
   switch (instruction.opcode) {
-    case Opcode::kConstant: return constant(instruction.type, instruction.number, instruction.integer);
-    case Opcode::kLanes: return prelude_.lane_numbers(instruction.type);
+    case Opcode::kConstant:
+      return constant(instruction.type, instruction.number, instruction.integer);
+    case Opcode::kLanes:
+      return prelude_.lane_numbers(instruction.type);
     case Opcode::kSplat:
     case Opcode::kExtract:
     case Opcode::kInsert:
     case Opcode::kLow:
-    case Opcode::kHigh: return lanes(instruction);
-    case Opcode::kAdd: return arithmetic(instruction, "+");
-    case Opcode::kSub: return arithmetic(instruction, "-");
-    case Opcode::kMul: return arithmetic(instruction, "*");
+    case Opcode::kHigh:
+      return lanes(instruction);
+    case Opcode::kAdd:
+      return arithmetic(instruction, "+");
+    case Opcode::kSub:
+      return arithmetic(instruction, "-");
+    case Opcode::kMul:
+      return arithmetic(instruction, "*");
     case Opcode::kDiv:
     case Opcode::kRem:
     case Opcode::kDivU:
-    case Opcode::kRemU: return divide(instruction);
+    case Opcode::kRemU:
+      return divide(instruction);
     case Opcode::kFma:
       return concat("__builtin_elementwise_fma(", value(operands[0]), ", ", value(operands[1]), ", ",
                     value(operands[2]), ")");
-    case Opcode::kNeg: return "-" + value(operands[0]);
-    case Opcode::kAbs: return unary_builtin(instruction, "abs");
-    case Opcode::kSqrt: return unary_builtin(instruction, "sqrt");
-    case Opcode::kFloor: return unary_builtin(instruction, "floor");
-    case Opcode::kCeil: return unary_builtin(instruction, "ceil");
-    case Opcode::kTrunc: return unary_builtin(instruction, "trunc");
-    case Opcode::kNearest: return unary_builtin(instruction, "roundeven");
+    case Opcode::kNeg:
+      return "-" + value(operands[0]);
+    case Opcode::kAbs:
+      return unary_builtin(instruction, "abs");
+    case Opcode::kSqrt:
+      return unary_builtin(instruction, "sqrt");
+    case Opcode::kFloor:
+      return unary_builtin(instruction, "floor");
+    case Opcode::kCeil:
+      return unary_builtin(instruction, "ceil");
+    case Opcode::kTrunc:
+      return unary_builtin(instruction, "trunc");
+    case Opcode::kNearest:
+      return unary_builtin(instruction, "roundeven");
     case Opcode::kMin:
     case Opcode::kMax:
     case Opcode::kMinU:
-    case Opcode::kMaxU: return least(instruction);
+    case Opcode::kMaxU:
+      return least(instruction);
     case Opcode::kAnd:
     case Opcode::kOr:
     case Opcode::kXor:
-    case Opcode::kNot: return mask_bits(instruction);
+    case Opcode::kNot:
+      return mask_bits(instruction);
     case Opcode::kShl:
     case Opcode::kShr:
-    case Opcode::kShrU: return shift(instruction);
+    case Opcode::kShrU:
+      return shift(instruction);
     case Opcode::kEqual:
     case Opcode::kNotEqual:
     case Opcode::kLess:
     case Opcode::kLessEqual:
     case Opcode::kLessU:
-    case Opcode::kLessEqualU: return compare(instruction);
+    case Opcode::kLessEqualU:
+      return compare(instruction);
     case Opcode::kSelect:
       return concat(value(operands[0]), " ? ", value(operands[1]), " : ", value(operands[2]));
     case Opcode::kToInt:
-    case Opcode::kToIntU: return to_integer(instruction);
+    case Opcode::kToIntU:
+      return to_integer(instruction);
     case Opcode::kHalfToFloat:
-    case Opcode::kFloatToHalf: return half(instruction);
-    default: return convert(instruction);
+    case Opcode::kFloatToHalf:
+      return half(instruction);
+    default:
+      return convert(instruction);
   }
 }
 

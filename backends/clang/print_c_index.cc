@@ -16,7 +16,8 @@ std::string CIndexPrinter::leaf(const Index& index) {
   if (index.kind() == IndexKind::kValue) return concat("(long)v", index.id());
   for (size_t i = 0; i < variables_.size(); i++)
     if (variables_[i].kind() == IndexKind::kVariable && variables_[i].name() == index.name()) return concat("n", i);
-  throw InternalError(concat("variable \"", index.name(), "\" is used by a kernel but is not in its list of variables"));
+  throw InternalError(
+      concat("variable \"", index.name(), "\" is used by a kernel but is not in its list of variables"));
 }
 
 std::string CIndexPrinter::sum(const Index& index) {
@@ -41,8 +42,8 @@ std::string CIndexPrinter::division(const Index& index) {
   std::string name;
   if (a.lower() >= 0 && a.upper() <= UINT32_MAX && b.upper() <= UINT32_MAX) {
     name = mod ? "td_mod32" : "td_div32";
-    prelude_.function(name, concat("long ", name, "(long a, long b) { return (unsigned)a ", mod ? "%" : "/",
-                                   " (unsigned)b; }"));
+    prelude_.function(
+        name, concat("long ", name, "(long a, long b) { return (unsigned)a ", mod ? "%" : "/", " (unsigned)b; }"));
   } else if (a.lower() >= 0) {
     name = mod ? "td_mod" : "td_div";
     prelude_.function(name, concat("long ", name, "(long a, long b) { return (unsigned long)a ", mod ? "%" : "/",
@@ -62,21 +63,26 @@ std::string CIndexPrinter::print(const Index& index, bool inside) {
                                             : integer_literal(index.constant());
     case IndexKind::kVariable:
     case IndexKind::kLoop:
-    case IndexKind::kValue: return leaf(index);
-    case IndexKind::kLane: throw InternalError("a lane number is left in a lowered kernel");
-    case IndexKind::kSum: return inside ? "(" + sum(index) + ")" : sum(index);
+    case IndexKind::kValue:
+      return leaf(index);
+    case IndexKind::kLane:
+      throw InternalError("a lane number is left in a lowered kernel");
+    case IndexKind::kSum:
+      return inside ? "(" + sum(index) + ")" : sum(index);
     case IndexKind::kProduct: {
       std::string out;
       for (const Index& factor : index.operands()) out += (out.empty() ? "" : " * ") + print(factor, true);
       return out;
     }
     case IndexKind::kFloorDiv:
-    case IndexKind::kMod: return division(index);
+    case IndexKind::kMod:
+      return division(index);
     case IndexKind::kMin:
     case IndexKind::kMax: {
       bool least = index.kind() == IndexKind::kMin;
       std::string name = least ? "td_min" : "td_max";
-      prelude_.function(name, concat("long ", name, "(long a, long b) { return a ", least ? "<" : ">", " b ? a : b; }"));
+      prelude_.function(name,
+                        concat("long ", name, "(long a, long b) { return a ", least ? "<" : ">", " b ? a : b; }"));
       std::string out = print(index.operands()[0]);
       for (size_t i = 1; i < index.operands().size(); i++)
         out = concat(name, "(", out, ", ", print(index.operands()[i]), ")");

@@ -24,7 +24,8 @@ constexpr uint32_t rotate(uint32_t x, int by) { return (x >> by) | (x << (32 - b
 void Sha256::block(const uint8_t* data) {
   uint32_t w[64];
   for (int i = 0; i < 16; i++)
-    w[i] = uint32_t{data[4 * i]} << 24 | uint32_t{data[4 * i + 1]} << 16 | uint32_t{data[4 * i + 2]} << 8 | data[4 * i + 3];
+    w[i] = uint32_t{data[4 * i]} << 24 | uint32_t{data[4 * i + 1]} << 16 | uint32_t{data[4 * i + 2]} << 8 |
+           data[4 * i + 3];
   for (int i = 16; i < 64; i++) {
     uint32_t s0 = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ (w[i - 15] >> 3);
     uint32_t s1 = rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ (w[i - 2] >> 10);

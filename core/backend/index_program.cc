@@ -29,7 +29,8 @@ void IndexProgram::join(const std::vector<Index>& operands, Kind kind, const std
 
 void IndexProgram::flatten(const Index& index, const std::vector<Index>& variables, int depth) {
   switch (index.kind()) {
-    case IndexKind::kConstant: return push({Kind::kConstant, index.constant()}, depth);
+    case IndexKind::kConstant:
+      return push({Kind::kConstant, index.constant()}, depth);
     case IndexKind::kVariable: {
       auto found = std::find(variables.begin(), variables.end(), index);
       if (found == variables.end())
@@ -47,14 +48,20 @@ void IndexProgram::flatten(const Index& index, const std::vector<Index>& variabl
         push({Kind::kAdd, 0}, depth);
       }
       return;
-    case IndexKind::kProduct: return join(index.operands(), Kind::kMultiply, variables, depth);
-    case IndexKind::kFloorDiv: return join(index.operands(), Kind::kFloorDiv, variables, depth);
-    case IndexKind::kMod: return join(index.operands(), Kind::kMod, variables, depth);
-    case IndexKind::kMin: return join(index.operands(), Kind::kMin, variables, depth);
-    case IndexKind::kMax: return join(index.operands(), Kind::kMax, variables, depth);
+    case IndexKind::kProduct:
+      return join(index.operands(), Kind::kMultiply, variables, depth);
+    case IndexKind::kFloorDiv:
+      return join(index.operands(), Kind::kFloorDiv, variables, depth);
+    case IndexKind::kMod:
+      return join(index.operands(), Kind::kMod, variables, depth);
+    case IndexKind::kMin:
+      return join(index.operands(), Kind::kMin, variables, depth);
+    case IndexKind::kMax:
+      return join(index.operands(), Kind::kMax, variables, depth);
     case IndexKind::kLoop:
     case IndexKind::kLane:
-    case IndexKind::kValue: break;
+    case IndexKind::kValue:
+      break;
   }
   throw InternalError(concat("the call argument ", index.text(), " depends on more than the program's variables"));
 }
@@ -72,12 +79,24 @@ int64_t IndexProgram::evaluate_steps(const int64_t* variables) const noexcept {
     // Divisors are at least 1 for all values within the variables' bounds, and those are checked before.
     const int64_t quotient = b < 1 ? 0 : a / b - (a % b < 0 ? 1 : 0);
     switch (step.kind) {
-      case Kind::kAdd: *top = a + b; break;
-      case Kind::kMultiply: *top = a * b; break;
-      case Kind::kFloorDiv: *top = quotient; break;
-      case Kind::kMod: *top = a - b * quotient; break;
-      case Kind::kMin: *top = std::min(a, b); break;
-      default: *top = std::max(a, b); break;
+      case Kind::kAdd:
+        *top = a + b;
+        break;
+      case Kind::kMultiply:
+        *top = a * b;
+        break;
+      case Kind::kFloorDiv:
+        *top = quotient;
+        break;
+      case Kind::kMod:
+        *top = a - b * quotient;
+        break;
+      case Kind::kMin:
+        *top = std::min(a, b);
+        break;
+      default:
+        *top = std::max(a, b);
+        break;
     }
   }
   return *top;
