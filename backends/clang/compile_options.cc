@@ -6,10 +6,12 @@ namespace {
 
 // Our kernels are vectorised and unrolled when they arrive: what is left is to clean up, to hoist and to simplify
 // subscripts. Vectorisers, unrollers and the idiom recogniser (which would call memset) have no place here.
+// Without no-verify-fixpoint, a pipeline given as text ends the process when one round of instcombine isn't enough.
 constexpr const char* kPasses =
     "always-inline,"
-    "function(sroa<modify-cfg>,early-cse<memssa>,instcombine,simplifycfg,loop-mssa(loop-rotate,licm),loop(indvars),"
-    "early-cse<memssa>,instcombine,simplifycfg,dce)";
+    "function(sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,"
+    "licm),loop(indvars),"
+    "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,dce)";
 
 }  // namespace
 
