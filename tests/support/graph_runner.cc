@@ -3,14 +3,14 @@
 #include <cstring>
 
 #include "backends/clang/clang_backend.h"
-#include "backends/interpreter/interpreter_backend.h"
+#include "backends/interpreter/interpreter.h"
 
 namespace tandem::test {
 
 const std::vector<Target>& all_targets() {
   static const std::vector<Target> targets = [] {
     std::vector<Target> found;
-    const std::shared_ptr<Backend> interpreter = make_interpreter_backend();
+    const std::shared_ptr<Backend> interpreter = std::make_shared<InterpreterBackend>();
     found.push_back({"interpreter", interpreter, interpreter->capabilities()});
     const std::shared_ptr<Backend> native = make_clang_backend(ClangBackendOptions::from_environment());
     for (const char* isa : {"avx512", "avx2", "sse+fma", "sse"})
