@@ -1,5 +1,5 @@
-// Every case of the table on every target: within the stated bounds of the float64 reference, and the same bits everywhere
-// under reproducible numerics.
+// Every case of the table on every target: within the stated bounds of the float64 reference, and the same bits
+// everywhere under reproducible numerics.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ class CaseTable : public testing::TestWithParam<size_t> {};
 TEST_P(CaseTable, AgreesWithTheReferenceOnEveryTarget) {
   const reference::Case& from = cases()[GetParam()];
   reference::LoadedCase loaded = reference::load(from);
-  loaded.options.mode = from.tolerance == reference::Tolerance::kExact ? reference::Mode::kRounded : reference::Mode::kExact;
+  loaded.options.mode =
+      from.tolerance == reference::Tolerance::kExact ? reference::Mode::kRounded : reference::Mode::kExact;
   const auto expected = reference::evaluate(loaded.module, loaded.options);
   test::OutputBytes first;
   for (const test::Target& target : test::all_targets())

@@ -43,11 +43,15 @@ TEST(RandomGraph, AllTargetsAgreeWithTheReference) {
       std::vector<Numerics> modes = {Numerics::kReproducible};
       if (seed % targets.size() == i) modes.push_back(Numerics::kFast);
       for (Numerics numerics : modes) {
-        const std::string wrong = fault(graph, targets[i], numerics, numerics == Numerics::kReproducible ? &bits : nullptr);
+        const std::string wrong =
+            fault(graph, targets[i], numerics, numerics == Numerics::kReproducible ? &bits : nullptr);
         if (wrong.empty()) continue;
-        const auto fails = [&](const reference::RandomGraph& smaller) { return !fault(smaller, targets[i], numerics).empty(); };
+        const auto fails = [&](const reference::RandomGraph& smaller) {
+          return !fault(smaller, targets[i], numerics).empty();
+        };
         const reference::RandomGraph smallest = fails(graph) ? reference::shrink(graph, fails) : graph;
-        ADD_FAILURE() << "seed " << seed << " on " << targets[i].name << ", " << name_of(numerics) << ": " << wrong << "\n"
+        ADD_FAILURE() << "seed " << seed << " on " << targets[i].name << ", " << name_of(numerics) << ": " << wrong
+                      << "\n"
                       << print_graph(smallest.module);
         if (testing::Test::HasFatalFailure()) return;
       }
