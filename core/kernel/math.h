@@ -26,14 +26,14 @@ ValueId multiply_add(MathContext context, ValueId a, ValueId b, ValueId c);
 
 /// f32 1.2 / 0.9; f64 1.2 / 0.9.
 ValueId exponential(MathContext context, ValueId x);
-/// f32 0.8 / 0.8; f64 0.9 / 0.9.
+/// f32 0.9 / 0.9; f64 0.9 / 0.9.
 ValueId logarithm(MathContext context, ValueId x);
 /// f32 1.6 / 1.6 over the whole range, reduced in f64. f64 0.9 / 0.9 for |x| <= 1.6e6; beyond, the result is that of an
 /// argument a few ulps away, and from 2^52 on it means nothing but stays within +-1.
 ValueId sine(MathContext context, ValueId x);
 /// As sine.
 ValueId cosine(MathContext context, ValueId x);
-/// f32 2.9 / 2.9; f64 2.9 / 2.9. Odd, and never beyond +-1.
+/// f32 2.6 / 2.6; f64 2.6 / 2.6. Odd, and never beyond +-1.
 ValueId hyperbolic_tangent(MathContext context, ValueId x);
 /// f32 2.6 / 2.6; f64 2.6 / 2.6. Never beyond [0, 1]; one division.
 ValueId sigmoid(MathContext context, ValueId x);

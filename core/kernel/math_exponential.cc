@@ -117,14 +117,16 @@ ValueId sigmoid(MathContext context, ValueId argument) {
 }
 
 ValueId hyperbolic_tangent(MathContext context, ValueId argument) {
-  // tanh |x| = (e^y - 1) / (e^y + 1) with y = 2 |x| and e^y = 2^n (1 + q): (2^n q + (2^n - 1)) / (2^n q + (2^n + 1)).
-  // Exact near 0, where n = 0 and q = y, never above 1, and odd.
+  // tanh |x| = (e^y - 1) / (e^y + 1) with y = 2 |x| and e^y = 2^n (1 + q), the numerator being 2^n q + (2^n - 1). Exact
+  // near 0, where n = 0 and q = y; never above 1; odd. Making the denominator from the numerator lets the numerator's
+  // error fade towards 1.
   MathValue x(context, argument);
   MathValue magnitude = absolute(x);
   double limit = is_double(x) ? 20 : 10;  // tanh rounds to 1 from 19.06 and 9.01 on.
   magnitude = select(x.number(limit) < magnitude, limit, magnitude);
   auto [power, q] = exponential_parts(magnitude + magnitude);
-  MathValue quotient = multiply_add(q, power, power - 1.0) / multiply_add(q, power, power + 1.0);
+  MathValue numerator = multiply_add(q, power, power - 1.0);
+  MathValue quotient = numerator / (numerator + 2.0);
   return copy_sign(quotient, x).id();
 }
 

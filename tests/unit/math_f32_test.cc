@@ -29,13 +29,13 @@ struct Function {
 // Bounds as stated in math.h.
 const Function kFunctions[] = {
     {"exp", exponential, [](double x) { return std::exp(x); }, {1.2, 0.9}},
-    {"log", logarithm, [](double x) { return std::log(x); }, {0.8, 0.8}},
+    {"log", logarithm, [](double x) { return std::log(x); }, {0.9, 0.9}},
     {"sigmoid",
      sigmoid,
      [](double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); },
      {2.6, 2.6},
      1},
-    {"tanh", hyperbolic_tangent, [](double x) { return std::tanh(x); }, {2.9, 2.9}, 1},
+    {"tanh", hyperbolic_tangent, [](double x) { return std::tanh(x); }, {2.6, 2.6}, 1},
     {"erf", error_function, [](double x) { return std::erf(x); }, {2.5, 2.0}, 1},
     {"sin", sine, [](double x) { return std::sin(x); }, {1.6, 1.6}, 1},
     {"cos", cosine, [](double x) { return std::cos(x); }, {1.6, 1.6}, 1},

@@ -38,7 +38,7 @@ const Function kFunctions[] = {
      [](long double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); },
      {2.6, 2.6},
      1},
-    {"tanh", hyperbolic_tangent, [](long double x) { return std::tanh(x); }, {2.9, 2.9}, 1},
+    {"tanh", hyperbolic_tangent, [](long double x) { return std::tanh(x); }, {2.6, 2.6}, 1},
     {"erf", error_function, [](long double x) { return std::erf(x); }, {2.5, 2.0}, 1},
     {"sin", sine, [](long double x) { return std::sin(x); }, {0.9, 0.9}, 1, 1.6e6},
     {"cos", cosine, [](long double x) { return std::cos(x); }, {0.9, 0.9}, 1, 1.6e6},
