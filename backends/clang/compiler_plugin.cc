@@ -14,6 +14,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/VirtualFileSystem.h>
@@ -22,6 +23,7 @@
 #include <llvm/Target/TargetOptions.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -73,7 +75,38 @@ class Compilation {
   std::unique_ptr<llvm::Module> module_;
   std::unique_ptr<llvm::TargetMachine> machine_;
   std::string cpu_, features_;
+  // Members rather than locals, so that nothing is destroyed on the way out of a fatal error.
+  struct Optimiser {
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager cgscc;
+    llvm::ModuleAnalysisManager modules;
+    llvm::ModulePassManager passes;
+  };
+  std::unique_ptr<Optimiser> optimiser_;
+  std::unique_ptr<llvm::raw_svector_ostream> stream_;
+  std::unique_ptr<llvm::legacy::PassManager> emitter_;
 };
+
+/// What LLVM calls a fatal error, on its way to `tandem_compiler_compile`.
+struct FatalError {
+  std::string text;
+};
+thread_local bool g_compiling = false;
+
+/// Keeps what is left of a failed compilation for ever: its parts refer to each other in an unknown state.
+void bury(std::unique_ptr<Compilation> compilation) {
+  static std::mutex mutex;
+  static auto* graves = new std::vector<std::unique_ptr<Compilation>>;
+  std::lock_guard<std::mutex> lock(mutex);
+  graves->push_back(std::move(compilation));
+}
+
+/// LLVM ends the process when this returns. Its frames hold nothing that unwinding would have to clean up, and the
+/// compilation that failed is never touched again.
+void throw_fatal_error(void*, const char* reason, bool) {
+  if (g_compiling) throw FatalError{reason};
+}
 
 bool Compilation::parse() {
   llvm::raw_string_ostream messages(errors);
@@ -125,34 +158,34 @@ bool Compilation::make_target_machine() {
 }
 
 bool Compilation::optimise() {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager cgscc;
-  llvm::ModuleAnalysisManager modules;
+  optimiser_ = std::make_unique<Optimiser>();
+  Optimiser& o = *optimiser_;
   llvm::PassBuilder builder(machine_.get());
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(cgscc);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, cgscc, modules);
-  llvm::ModulePassManager passes;
-  if (llvm::Error error = builder.parsePassPipeline(passes, request_.passes))
+  builder.registerModuleAnalyses(o.modules);
+  builder.registerCGSCCAnalyses(o.cgscc);
+  builder.registerFunctionAnalyses(o.functions);
+  builder.registerLoopAnalyses(o.loops);
+  builder.crossRegisterProxies(o.loops, o.functions, o.cgscc, o.modules);
+  if (llvm::Error error = builder.parsePassPipeline(o.passes, request_.passes))
     return fail("pass pipeline: " + llvm::toString(std::move(error)));
   context_.setDiagnosticHandler(std::make_unique<CollectingHandler>(errors));
-  passes.run(*module_, modules);
+  o.passes.run(*module_, o.modules);
+  optimiser_.reset();
   return errors.empty();
 }
 
 bool Compilation::emit() {
-  llvm::raw_svector_ostream stream(output);
-  llvm::legacy::PassManager passes;
+  stream_ = std::make_unique<llvm::raw_svector_ostream>(output);
+  emitter_ = std::make_unique<llvm::legacy::PassManager>();
   llvm::TargetLibraryInfoImpl library(module_->getTargetTriple());
   library.disableAllFunctions();
-  passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
+  emitter_->add(new llvm::TargetLibraryInfoWrapperPass(library));
   const auto kind = request_.output == TANDEM_OUTPUT_ASSEMBLY ? llvm::CodeGenFileType::AssemblyFile
                                                               : llvm::CodeGenFileType::ObjectFile;
-  if (machine_->addPassesToEmitFile(passes, stream, nullptr, kind)) return fail("the target cannot write this output");
-  passes.run(*module_);
+  if (machine_->addPassesToEmitFile(*emitter_, *stream_, nullptr, kind))
+    return fail("the target cannot write this output");
+  emitter_->run(*module_);
+  emitter_.reset();
   return errors.empty();
 }
 
@@ -170,14 +203,27 @@ __attribute__((visibility("default"))) void tandem_compiler_compile(const tandem
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
     LLVMInitializeX86AsmParser();
+    llvm::install_fatal_error_handler(throw_fatal_error);
     return true;
   }();
   (void)initialised;
-  Compilation compilation(*request);
-  if (compilation.run())
-    sink(context, 1, compilation.output.data(), compilation.output.size());
+  auto compilation = std::make_unique<Compilation>(*request);
+  std::string fatal;
+  g_compiling = true;
+  bool ok = false;
+  try {
+    ok = compilation->run();
+  } catch (const FatalError& error) {
+    fatal = "internal error of LLVM: " + error.text;
+    bury(std::move(compilation));
+  }
+  g_compiling = false;
+  if (ok)
+    sink(context, 1, compilation->output.data(), compilation->output.size());
+  else if (compilation == nullptr)
+    sink(context, 0, fatal.data(), fatal.size());
   else
-    sink(context, 0, compilation.errors.data(), compilation.errors.size());
+    sink(context, 0, compilation->errors.data(), compilation->errors.size());
 }
 
 }  // extern "C"
