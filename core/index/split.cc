@@ -133,7 +133,7 @@ std::vector<Index> divisor_candidates(const Index& a, const Index& divisor) {
     coefficient = c;
     factors = factors_of(factor);
   });
-  // Every part must be positive by itself for the division of both sides by it.
+  // Both the part and what it leaves of the divisor must be provably positive.
   for (const Index& factor : factors) {
     if (factor.lower() < 1) return candidates;
   }

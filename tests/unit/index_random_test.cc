@@ -223,9 +223,15 @@ TEST_F(RandomIndex, ComparisonsHoldForEverySample) {
       const int64_t x = a.shadow->evaluate(values);
       const int64_t y = b.shadow->evaluate(values);
       const std::string where = "round " + std::to_string(round) + ": " + a.index.text() + " against " + b.index.text();
-      if (is_less != Truth::kUnknown) ASSERT_EQ(x < y, is_less == Truth::kAlways) << where;
-      if (is_less_equal != Truth::kUnknown) ASSERT_EQ(x <= y, is_less_equal == Truth::kAlways) << where;
-      if (equal) ASSERT_EQ(x, y) << where;
+      if (is_less != Truth::kUnknown) {
+        ASSERT_EQ(x < y, is_less == Truth::kAlways) << where;
+      }
+      if (is_less_equal != Truth::kUnknown) {
+        ASSERT_EQ(x <= y, is_less_equal == Truth::kAlways) << where;
+      }
+      if (equal) {
+        ASSERT_EQ(x, y) << where;
+      }
     }
   }
   EXPECT_GT(decided, 3000) << "the generator compares almost nothing that can be decided";

@@ -132,6 +132,9 @@ TEST_F(IndexRules, ComparisonsUseLoopEnds) {
   EXPECT_EQ(less(ceil_div(t, 16) * 16, t + 16), Truth::kAlways);
   EXPECT_EQ(less_equal(floor_div(i, t) * t, i), Truth::kAlways);
   EXPECT_TRUE(same(floor_div(i, t) * t, i - floor_mod(i, t)));
+  // A negative quotient grows with its divisor, and a product whose factors change sign has no direction at all.
+  EXPECT_EQ(less_equal(-3, floor_div(-3 * u, i + 1)), Truth::kUnknown);
+  EXPECT_EQ(less_equal(0, i * min(i - 5, j)), Truth::kUnknown);
 }
 
 TEST_F(IndexRules, CoefficientAndSubstitute) {
@@ -200,6 +203,13 @@ TEST_F(IndexRules, OverflowIsAnError) {
 TEST_F(IndexRules, HashesAreTheSameOnEveryPlatform) {
   EXPECT_EQ((4 * i + t + 1).hash(), (1 + t + i * 4).hash());
   EXPECT_NE((4 * i + t + 1).hash(), (4 * i + t).hash());
+  // As computed by a 32-bit WebAssembly build: the order of terms, and so every text and key, hangs on these.
+  const Index stepped_by_4 = Index::loop(3, t, 4);
+  const Index mixed =
+      floor_mod(stepped_by_4 * 3 - min(i, t - 7), 8 * u) * 5 + floor_div(t * t, 48) + lane + Index::value(1, -5, 70);
+  EXPECT_EQ(mixed.text(), "lane + v1 + (t*t)/48 + 5*((3*i3 - min(i2, t - 7))%(8*u))");
+  EXPECT_EQ((4 * i + t + 1).hash(), 10893554707741390033ull);
+  EXPECT_EQ(mixed.hash(), 15026895824491439191ull);
 }
 
 }  // namespace
