@@ -153,7 +153,8 @@ void KernelEmitter::store_narrow(const Instruction& instruction, const Place& pl
   const int lanes = type_of(value).lanes;
   auto pack = [&](Expression* a, Expression* b, int from_bytes, int to_bytes) {
     uint8_t mask[16];
-    for (int i = 0; i < 16; i++) mask[i] = static_cast<uint8_t>(i / to_bytes * from_bytes + i % to_bytes);
+    // Bytes beyond the live lanes repeat: they are not stored.
+    for (int i = 0; i < 16; i++) mask[i] = static_cast<uint8_t>((i / to_bytes * from_bytes + i % to_bytes) % 32);
     return code_.shuffle(a, b, mask);
   };
   std::vector<Expression*> packed;
