@@ -1,6 +1,6 @@
 # The JavaScript package: web/*.cc linked by Emscripten to tandem.js and tandem.wasm, beside the hand-written files of web/.
 #   web/*.cc              the entry; functions marked EMSCRIPTEN_KEEPALIVE are what JavaScript can call
-#   web/emscripten/*.js   Emscripten JavaScript libraries (glue between C++ and the page)
+#   web/emscripten/*.js   Emscripten JavaScript libraries (glue between C++ and the page), as backends/wasm/engine/*.js
 #   web/**/*.{js,mjs,d.ts,json,md}   copied to the package as they are
 set(package "${PROJECT_BINARY_DIR}/tandem")
 
@@ -20,7 +20,7 @@ if(entry)
     -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 -sINVOKE_RUN=0 -sASSERTIONS=0 -sMINIMAL_RUNTIME=0
     "-sEXPORTED_FUNCTIONS=_malloc,_free"
     --no-entry)
-  tandem_files(libraries FILES web/emscripten/*.js)
+  tandem_files(libraries FILES web/emscripten/*.js backends/wasm/engine/*.js)
   foreach(library IN LISTS libraries)
     target_link_options(tandem_web PRIVATE "SHELL:--js-library \"${library}\"")
     set_property(TARGET tandem_web APPEND PROPERTY LINK_DEPENDS "${library}")

@@ -34,7 +34,9 @@ esac
 command -v "$compiler" >/dev/null || { echo "binaryen.sh: $compiler is missing; run tools/setup.sh $target" >&2; exit 1; }
 
 cache=${TANDEM_THIRD_PARTY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tandem/third_party}
-key=$({ echo "$integrity" "${sources[@]}" "${flags[@]}"; "$compiler" --version | head -n 2; } | sha256sum | cut -c 1-16)
+# Not through a pipe to head: em++ fails when nobody reads the rest of what it prints.
+compiler_version=$("$compiler" --version)
+key=$({ echo "$integrity" "${sources[@]}" "${flags[@]}"; head -n 2 <<<"$compiler_version"; } | sha256sum | cut -c 1-16)
 result="$cache/binaryen-$version-$target-$key"
 if [ -f "$result/libbinaryen_encoder.a" ]; then
   echo "$result"

@@ -1,0 +1,86 @@
+// The JavaScript side of host.cc, as an Emscripten library. Nothing here lets an error through to C++: WebAssembly code
+// can't catch a trap or a JavaScript error, so every call that may end in one is made inside a try.
+//
+// Module.tandemModules is there for the page's own code:
+//   asynchronous  set it before preparing a plan, and a module that isn't known yet is compiled in the background:
+//                 preparing fails with code -2, `pending` is a promise; when it has resolved, preparing again succeeds.
+//                 Chromium's main thread compiles modules of more than 8 MB only in this way.
+//   compiled      Map from key to WebAssembly.Module: the most recent ones, so that equal plans compile once.
+mergeInto(LibraryManager.library, {
+  $tandemModules__postset: 'Module["tandemModules"] = tandemModules;',
+  $tandemModules: {
+    asynchronous: false,
+    pending: null,
+    compiled: new Map(),
+    instances: [],
+    free: [],
+    count: 0,
+    remember: function(key, module) {
+      var compiled = tandemModules.compiled;
+      compiled.delete(key);
+      compiled.set(key, module);
+      if (compiled.size > 16) compiled.delete(compiled.keys().next().value);
+    },
+    report: function(code, error, message, capacity) {
+      stringToUTF8(error.name + ': ' + error.message, message >>> 0, capacity);
+      return code;
+    },
+  },
+
+  tandem_module_load__deps: ['$tandemModules'],
+  tandem_module_load: function(bytes, size, keyLow, keyHigh, message, capacity) {
+    try {
+      var key = size + '-' + (keyLow >>> 0) + '-' + (keyHigh >>> 0);
+      var module = tandemModules.compiled.get(key);
+      if (!module) {
+        var view = new Uint8Array(wasmMemory.buffer, bytes >>> 0, size);
+        if (tandemModules.asynchronous) {
+          // A copy, because the memory may grow or be given back before the compiler is done.
+          tandemModules.pending = WebAssembly.compile(view.slice()).then(function(result) {
+            tandemModules.remember(key, result);
+          });
+          return tandemModules.report(-2, new Error('it is being compiled in the background'), message, capacity);
+        }
+        module = new WebAssembly.Module(view);
+      }
+      tandemModules.remember(key, module);
+      var instance = new WebAssembly.Instance(module, { env: { memory: wasmMemory } });
+      var index = tandemModules.free.length ? tandemModules.free.pop() : tandemModules.instances.length;
+      tandemModules.instances[index] = [instance.exports.prepare, instance.exports.step];
+      tandemModules.count++;
+      return index;
+    } catch (error) {
+      return tandemModules.report(-1, error, message, capacity);
+    }
+  },
+
+  tandem_module_run__deps: ['$tandemModules'],
+  tandem_module_run: function(module, phase, slots, variables, first, last, message, capacity) {
+    try {
+      tandemModules.instances[module][phase](slots, variables, first, last);
+      return 0;
+    } catch (error) {
+      return tandemModules.report(-1, error, message, capacity);
+    }
+  },
+
+  tandem_module_unload__deps: ['$tandemModules'],
+  tandem_module_unload: function(module) {
+    tandemModules.instances[module] = null;
+    tandemModules.free.push(module);
+    tandemModules.count--;
+  },
+
+  tandem_module_count__deps: ['$tandemModules'],
+  tandem_module_count: function() {
+    return tandemModules.count;
+  },
+
+  // f32x4.relaxed_madd of three zero vectors.
+  tandem_has_relaxed_simd: function() {
+    var zero = [0xfd, 0x0c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    var body = [0].concat(zero, zero, zero, [0xfd, 0x85, 0x02, 0x1a, 0x0b]);
+    var head = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0, 10, body.length + 2, 1, body.length];
+    return WebAssembly.validate(new Uint8Array(head.concat(body))) ? 1 : 0;
+  },
+});
