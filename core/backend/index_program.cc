@@ -68,38 +68,39 @@ void IndexProgram::flatten(const Index& index, const std::vector<Index>& variabl
 
 int64_t IndexProgram::evaluate_steps(const int64_t* variables) const noexcept {
   int64_t stack[kMaxDepth];
-  int64_t* top = stack - 1;
+  size_t size = 0;
   for (const Step& step : steps_) {
     if (step.kind == Kind::kConstant || step.kind == Kind::kVariable) {
-      *++top = step.kind == Kind::kConstant ? step.operand : variables[step.operand];
+      stack[size++] = step.kind == Kind::kConstant ? step.operand : variables[step.operand];
       continue;
     }
-    const int64_t b = *top--;
-    const int64_t a = *top;
+    const int64_t b = stack[--size];
+    int64_t& top = stack[size - 1];
+    const int64_t a = top;
     // Divisors are at least 1 for all values within the variables' bounds, and those are checked before.
     const int64_t quotient = b < 1 ? 0 : a / b - (a % b < 0 ? 1 : 0);
     switch (step.kind) {
       case Kind::kAdd:
-        *top = a + b;
+        top = a + b;
         break;
       case Kind::kMultiply:
-        *top = a * b;
+        top = a * b;
         break;
       case Kind::kFloorDiv:
-        *top = quotient;
+        top = quotient;
         break;
       case Kind::kMod:
-        *top = a - b * quotient;
+        top = a - b * quotient;
         break;
       case Kind::kMin:
-        *top = std::min(a, b);
+        top = std::min(a, b);
         break;
       default:
-        *top = std::max(a, b);
+        top = std::max(a, b);
         break;
     }
   }
-  return *top;
+  return stack[0];
 }
 
 }  // namespace tandem
