@@ -227,10 +227,11 @@ class Fuser {
     return true;
   }
 
-  /// A reduction whose result belongs to a row of the kernel's loops is computed once per row, in the kernel.
+  /// A reduction whose result belongs to a row of the kernel's loops is computed once per row, in the kernel. Never a
+  /// contraction: its register tiles are a kernel of their own.
   bool is_row_statistic(NodeId root, NodeId id) {
     const Group& group = *state_[root].group;
-    if (group.form == Form::kContract) return false;
+    if (group.form == Form::kContract || info(graph_.node(id).op).op_class == OpClass::kContract) return false;
     const NodeId walked = group.anchor == kNoNode ? root : group.anchor;
     const Shape& shape = graph_.node(walked).shape;
     std::vector<Index> index;

@@ -1,0 +1,70 @@
+#include "core/models/silero.h"
+
+#include "core/base/text.h"
+#include "core/models/weight_constant.h"
+
+namespace tandem {
+
+Result<SileroSizes> silero_sizes(int64_t sample_rate) {
+  if (sample_rate == 16000) return SileroSizes{512, 64, 128};
+  if (sample_rate == 8000) return SileroSizes{256, 32, 64};
+  return fail(ErrorCode::kInvalidArgument, concat("the sample rate is ", sample_rate,
+                                                  " Hz, Silero VAD takes 16000 or 8000; resample the recording"));
+}
+
+namespace {
+
+SileroSizes sizes_or_throw(int64_t sample_rate) {
+  const auto sizes = silero_sizes(sample_rate);
+  if (!sizes) throw TensorError(sizes.error().message, sizes.error().code);
+  return *sizes;
+}
+
+}  // namespace
+
+Silero::Silero(const SileroWeights& weights)
+    : sample_rate_(weights.sample_rate),
+      sizes_(sizes_or_throw(weights.sample_rate)),
+      stft_basis_(weight_constant(weights.stft_basis, weights.file)),
+      conv1_weight_(weight_constant(weights.conv1_weight, weights.file)),
+      conv1_bias_(weight_constant(weights.conv1_bias, weights.file)),
+      conv2_weight_(weight_constant(weights.conv2_weight, weights.file)),
+      conv2_bias_(weight_constant(weights.conv2_bias, weights.file)),
+      conv3_weight_(weight_constant(weights.conv3_weight, weights.file)),
+      conv3_bias_(weight_constant(weights.conv3_bias, weights.file)),
+      conv4_weight_(weight_constant(weights.conv4_weight, weights.file)),
+      conv4_bias_(weight_constant(weights.conv4_bias, weights.file)),
+      lstm_weight_ih_(weight_constant(weights.lstm_weight_ih, weights.file)),
+      lstm_weight_hh_(weight_constant(weights.lstm_weight_hh, weights.file)),
+      lstm_bias_ih_(weight_constant(weights.lstm_bias_ih, weights.file)),
+      lstm_bias_hh_(weight_constant(weights.lstm_bias_hh, weights.file)),
+      final_weight_(weight_constant(weights.final_weight, weights.file)),
+      final_bias_(weight_constant(weights.final_bias, weights.file)) {}
+
+Tensor Silero::spectrum(const Tensor& chunk) const {
+  // Mirrored samples go to the right only: the context stands on the left.
+  const Tensor signal = chunk.reflect_pad({{0, 0}, {0, sizes_.context}}).unsqueeze(1);
+  const std::vector<Tensor> parts = conv1d(signal, stft_basis_, {}, {.stride = sizes_.stride}).chunk(1, 2);
+  const Tensor& real = parts[0];
+  const Tensor& imaginary = parts[1];
+  return sqrt(real * real + imaginary * imaginary);
+}
+
+Tensor Silero::forward_chunk(const Tensor& chunk, const Tensor& h, const Tensor& c) const {
+  if (!same(chunk.shape(), Shape{1, sizes_.chunk()}))
+    throw TensorError(concat("Silero VAD at ", sample_rate_, " Hz takes a chunk of shape [1, ", sizes_.chunk(), "] (",
+                             sizes_.context, " samples of context and ", sizes_.window, " new ones), not ",
+                             text(chunk.shape())));
+  Tensor x = spectrum(chunk);                                                   // [1, 129 or 65, 4]
+  x = relu(conv1d(x, conv1_weight_, conv1_bias_, {.padding = 1}));                // [1, 128, 4]
+  x = relu(conv1d(x, conv2_weight_, conv2_bias_, {.stride = 2, .padding = 1}));   // [1, 64, 2]
+  x = relu(conv1d(x, conv3_weight_, conv3_bias_, {.stride = 2, .padding = 1}));   // [1, 64, 1]
+  x = relu(conv1d(x, conv4_weight_, conv4_bias_, {.padding = 1}));                // [1, 128, 1]
+  const LstmOutput state =
+      lstm_cell(x.squeeze(2), h, c, lstm_weight_ih_, lstm_weight_hh_, lstm_bias_ih_, lstm_bias_hh_);
+  // The state that goes on is the one before this relu.
+  const Tensor speech = sigmoid(conv1d(relu(state.h).unsqueeze(2), final_weight_, final_bias_));  // [1, 1, 1]
+  return concat({speech.mean({2}), state.h, state.c}, 1);
+}
+
+}  // namespace tandem

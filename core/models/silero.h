@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/models/silero_weights.h"
+#include "core/tensor/nn.h"
+#include "core/tensor/tensor.h"
+
+namespace tandem {
+
+/// Sizes of a Silero VAD v5 or v6 chunk, in samples: what the model sees at once is the context (the end of the previous
+/// window) followed by the window.
+struct SileroSizes {
+  int64_t window;   ///< New samples per step, 32 ms: 512 at 16 kHz, 256 at 8 kHz.
+  int64_t context;  ///< 64 or 32.
+  int64_t stride;   ///< Step of the short-time Fourier transform: 128 or 64.
+
+  int64_t chunk() const { return context + window; }
+};
+
+/// Length of each of the two state vectors h and c.
+inline constexpr int64_t kSileroHidden = 128;
+
+/// For 16000 or 8000 Hz; kInvalidArgument for any other rate.
+Result<SileroSizes> silero_sizes(int64_t sample_rate);
+
+/// Silero VAD v5 or v6 at 16 or 8 kHz: the probability that a chunk of 32 ms holds speech. The graph is the same for
+/// both versions and rates; only weights and sizes differ.
+class Silero {
+ public:
+  /// Shares the bytes of the weights. Throws TensorError when their rate is neither 16000 nor 8000.
+  explicit Silero(const SileroWeights& weights);
+
+  int64_t sample_rate() const { return sample_rate_; }
+  const SileroSizes& sizes() const { return sizes_; }
+
+  /// chunk [1, 576] (8 kHz: [1, 288]): context and window, samples in [-1, 1]; h and c [1, 128]: the state, zeros at the
+  /// start of a stream. Gives [1, 257]: the probability, the new h and the new c. Any other length is a TensorError: the
+  /// network would accept it and answer nonsense.
+  Tensor forward_chunk(const Tensor& chunk, const Tensor& h, const Tensor& c) const;
+
+ private:
+  /// Magnitudes of the spectrum of 4 overlapping windows: [1, bins, 4].
+  Tensor spectrum(const Tensor& chunk) const;
+
+  int64_t sample_rate_;
+  SileroSizes sizes_;
+  Tensor stft_basis_;
+  Tensor conv1_weight_, conv1_bias_, conv2_weight_, conv2_bias_;
+  Tensor conv3_weight_, conv3_bias_, conv4_weight_, conv4_bias_;
+  Tensor lstm_weight_ih_, lstm_weight_hh_, lstm_bias_ih_, lstm_bias_hh_;
+  Tensor final_weight_, final_bias_;
+};
+
+}  // namespace tandem
