@@ -8,8 +8,8 @@
 
 namespace tandem {
 
-/// Sizes of a Silero VAD v5 or v6 chunk, in samples: what the model sees at once is the context (the end of the previous
-/// window) followed by the window.
+/// Sizes of a Silero VAD v5 or v6 chunk, in samples: what the model sees at once is the context (the end of the
+/// previous window) followed by the window.
 struct SileroSizes {
   int64_t window;   ///< New samples per step, 32 ms: 512 at 16 kHz, 256 at 8 kHz.
   int64_t context;  ///< 64 or 32.
@@ -34,9 +34,9 @@ class Silero {
   int64_t sample_rate() const { return sample_rate_; }
   const SileroSizes& sizes() const { return sizes_; }
 
-  /// chunk [1, 576] (8 kHz: [1, 288]): context and window, samples in [-1, 1]; h and c [1, 128]: the state, zeros at the
-  /// start of a stream. Gives [1, 257]: the probability, the new h and the new c. Any other length is a TensorError: the
-  /// network would accept it and answer nonsense.
+  /// chunk [1, 576] (8 kHz: [1, 288]): context and window, samples in [-1, 1]; h and c [1, 128]: the state, zeros at
+  /// the start of a stream. Gives [1, 257]: the probability, the new h and the new c. Any other length is a
+  /// TensorError: the network would accept it and answer nonsense.
   Tensor forward_chunk(const Tensor& chunk, const Tensor& h, const Tensor& c) const;
 
  private:

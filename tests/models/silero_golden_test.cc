@@ -25,7 +25,9 @@ using testing::SileroTrack;
 struct Model {
   const char* version;
   int64_t sample_rate;
-  std::string golden() const { return std::string("silero/") + version + (sample_rate == 16000 ? "_16k" : "_8k") + ".json"; }
+  std::string golden() const {
+    return std::string("silero/") + version + (sample_rate == 16000 ? "_16k" : "_8k") + ".json";
+  }
 };
 constexpr Model kModels[] = {{"v5", 16000}, {"v5", 8000}, {"v6", 16000}, {"v6", 8000}};
 
@@ -158,8 +160,7 @@ TEST_P(SileroGolden, ReproducibleGivesTheSameBitsEverywhere) {
   const std::vector<Capabilities> machines = test::native_instruction_sets();
   std::vector<SileroStepper> native;
   for (const Capabilities& machine : machines) native.push_back(stepper_on(native_backend(), machine));
-  SileroStepper interpreter =
-      stepper_on(std::make_shared<InterpreterBackend>(), *capabilities_named("interpreter"));
+  SileroStepper interpreter = stepper_on(std::make_shared<InterpreterBackend>(), *capabilities_named("interpreter"));
   for (const json& clip : testing::golden_json(GetParam().golden())["clips"]) {
     SCOPED_TRACE(clip["id"].get<std::string>());
     const std::vector<float> samples = testing::silero_clip(clip["id"]);
