@@ -7,6 +7,7 @@
 
 #include "backends/clang/clang_backend.h"
 #include "backends/interpreter/interpreter.h"
+#include "backends/wasm/node/node_backend.h"
 #include "core/audio/segmentation.h"
 #include "core/audio/vad_iterator.h"
 #include "core/base/bits.h"
@@ -123,6 +124,16 @@ std::shared_ptr<Backend> native_backend() {
   return backend;
 }
 
+/// One process of Node for all modules of this program.
+std::shared_ptr<Backend> node_backend() {
+  static const std::shared_ptr<Backend> backend = [] {
+    auto made = make_node_backend(NodeBackendOptions::from_environment());
+    if (!made) throw std::runtime_error(made.error().text());
+    return std::shared_ptr<Backend>(std::move(*made));
+  }();
+  return backend;
+}
+
 constexpr size_t kInterpretedWindows = 40;
 
 class SileroGolden : public ::testing::TestWithParam<Model> {};
@@ -143,6 +154,12 @@ TEST_P(SileroGolden, Interpreter) {
   expect_goldens(GetParam(), stepper, kInterpretedWindows);
 }
 
+TEST_P(SileroGolden, WebAssemblyInNode) {
+  SileroStepper stepper(GetParam().version, GetParam().sample_rate, node_backend(), node_backend()->capabilities(),
+                        Numerics::kFast);
+  expect_goldens(GetParam(), stepper);
+}
+
 /// All numbers of a track, as bits.
 std::vector<uint32_t> bits_of(const SileroTrack& track) {
   std::vector<uint32_t> bits;
@@ -161,12 +178,14 @@ TEST_P(SileroGolden, ReproducibleGivesTheSameBitsEverywhere) {
   std::vector<SileroStepper> native;
   for (const Capabilities& machine : machines) native.push_back(stepper_on(native_backend(), machine));
   SileroStepper interpreter = stepper_on(std::make_shared<InterpreterBackend>(), *capabilities_named("interpreter"));
+  SileroStepper wasm = stepper_on(node_backend(), node_backend()->capabilities());
   for (const json& clip : testing::golden_json(GetParam().golden())["clips"]) {
     SCOPED_TRACE(clip["id"].get<std::string>());
     const std::vector<float> samples = testing::silero_clip(clip["id"]);
     const std::vector<uint32_t> whole = bits_of(native[0].run(samples));
     const std::vector<uint32_t> begin = bits_of(native[0].run(samples, kInterpretedWindows));
     for (size_t i = 1; i < native.size(); ++i) EXPECT_TRUE(bits_of(native[i].run(samples)) == whole) << machines[i].isa;
+    EXPECT_TRUE(bits_of(wasm.run(samples)) == whole) << "WebAssembly";
     EXPECT_TRUE(bits_of(interpreter.run(samples, kInterpretedWindows)) == begin) << "interpreter";
   }
 }
