@@ -141,6 +141,7 @@ class Fuser {
       take_as_anchor(top, id);
       for (NodeId between = top; between-- > id + 1;)
         if (state_[between].reachable && !state_[between].group) decide(between);
+      state.roots = {top};
       return {};
     }
     if (state.roots.size() > 1 && state.cost > kCheap && !is_rearrangement(node.op)) return "used by several kernels";

@@ -110,6 +110,7 @@ class ValueLowerer {
 
   ValueId reduce_along_lanes(const Node& node, const std::vector<Index>& index, DType dtype);
   ValueId reduce_per_lane(const Node& node, const std::vector<Index>& index, DType dtype);
+  ValueId finish_reduction(const Node& node, ValueId value);
   ValueId join(Op op, DType dtype, std::vector<ValueId> partial);
 
   const Graph& graph_;

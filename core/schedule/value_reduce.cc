@@ -11,6 +11,12 @@ namespace {
 
 constexpr int kPartialResults = 16;
 
+/// The dtype in which partial results are kept: truth values as numbers (masks aren't held in registers), halves unrounded.
+DType partial_dtype(DType dtype) {
+  if (dtype == DType::kBool) return DType::kU8;
+  return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
+}
+
 }  // namespace
 
 ValueId ValueLowerer::reduce(NodeId id, const std::vector<Index>& index) {
@@ -31,15 +37,31 @@ ValueId ValueLowerer::reduce(NodeId id, const std::vector<Index>& index) {
   return result;
 }
 
+/// From the form of partial results to a value of the node.
+ValueId ValueLowerer::finish_reduction(const Node& node, ValueId value) {
+  if (node.op == Op::kReduceSum && is_float(node.dtype)) {
+    // -0 began the sum because it changes nothing; a sum of nothing is +0 all the same.
+    const Shape& inner = graph_.node(node.operands[0]).shape;
+    Index count = 1;
+    for (size_t axis = node.shape.size(); axis < inner.size(); axis++) count *= inner[axis];
+    if (count.lower() <= 0) {
+      const Type type = builder_.type(value);
+      const ValueId number = builder_.index_value(Scalar::kI32, min(count, 1));
+      const ValueId empty = builder_.binary(Opcode::kEqual, number, builder_.integer({Scalar::kI32, 1}, 0));
+      value = builder_.select(type.lanes > 1 ? builder_.splat(empty, type.lanes) : empty, builder_.constant(type, 0), value);
+    }
+  }
+  if (node.dtype == DType::kBool) return cast(value, DType::kU8, DType::kBool);
+  return round_to(value, node.dtype);
+}
+
 ValueId ValueLowerer::reduce_along_lanes(const Node& node, const std::vector<Index>& index, DType dtype) {
   const Op op = combining_op(node.op);
   const Shape& inner = graph_.node(node.operands[0]).shape;
   const Index& extent = inner.back();
   const ValueId start = neutral(node.op, dtype);
-  // Truth values take part as numbers: masks aren't held in registers.
-  const bool as_number = dtype == DType::kBool;
-  const DType held = as_number ? DType::kU8 : dtype;
-  const auto to_held = [&](ValueId value) { return as_number ? cast(value, DType::kBool, DType::kU8) : value; };
+  const DType held = partial_dtype(dtype);
+  const auto to_held = [&](ValueId value) { return dtype == DType::kBool ? cast(value, DType::kBool, held) : value; };
   const ValueId partial = builder_.variable(builder_.splat(to_held(start), kPartialResults));
 
   std::vector<Index> below = index;
@@ -75,8 +97,7 @@ ValueId ValueLowerer::reduce_along_lanes(const Node& node, const std::vector<Ind
 
   ValueId vector = builder_.get(partial);
   while (builder_.type(vector).lanes > 1) vector = apply(op, held, builder_.low(vector), builder_.high(vector));
-  if (as_number) vector = cast(vector, DType::kU8, DType::kBool);
-  return vector;
+  return finish_reduction(node, vector);
 }
 
 ValueId ValueLowerer::join(Op op, DType dtype, std::vector<ValueId> partial) {
@@ -90,9 +111,8 @@ ValueId ValueLowerer::reduce_per_lane(const Node& node, const std::vector<Index>
   const Op op = combining_op(node.op);
   const Shape& inner = graph_.node(node.operands[0]).shape;
   const Index& extent = inner.back();
-  const bool as_number = dtype == DType::kBool;
-  const DType held = as_number ? DType::kU8 : dtype;
-  const auto to_held = [&](ValueId value) { return as_number ? cast(value, DType::kBool, DType::kU8) : value; };
+  const DType held = partial_dtype(dtype);
+  const auto to_held = [&](ValueId value) { return dtype == DType::kBool ? cast(value, DType::kBool, held) : value; };
   const int partials = static_cast<int>(std::min<int64_t>(kPartialResults, std::max<int64_t>(extent.upper(), 1)));
   const ValueId start = builder_.splat(to_held(neutral(node.op, dtype)), lanes_);
   std::vector<ValueId> registers;
@@ -135,8 +155,7 @@ ValueId ValueLowerer::reduce_per_lane(const Node& node, const std::vector<Index>
   std::vector<ValueId> partial;
   for (ValueId register_id : registers) partial.push_back(builder_.get(register_id));
   ValueId result = join(op, held, std::move(partial));
-  if (as_number) result = cast(result, DType::kU8, DType::kBool);
-  return result;
+  return finish_reduction(node, result);
 }
 
 }  // namespace tandem
