@@ -82,12 +82,14 @@ class Fuser {
       state_[id].reachable = true;
       for (NodeId operand : graph_.node(id).operands) pending.push_back(operand);
     }
+    for (NodeId output : module_.outputs) state_[output].forced = "output";
     for (NodeId id = 0; id < graph_.size(); id++) {
       if (!state_[id].reachable) continue;
       const Node& node = graph_.node(id);
       State& state = state_[id];
       state.cost = own_cost(node);
-      state.dynamic = node.op == Op::kInput || (node.op == Op::kSize && !node.attributes.size[0].is_constant());
+      // Outputs are written at every step, even constant ones: what uses them can't run earlier.
+      state.dynamic = !state.forced.empty() || node.op == Op::kInput || (node.op == Op::kSize && !node.attributes.size[0].is_constant());
       for (const Dim& dim : node.shape) state.dynamic |= !dim.is_constant();
       for (NodeId operand : node.operands) {
         State& below = state_[operand];
@@ -97,7 +99,6 @@ class Fuser {
       }
       state.cost = std::min(state.cost, 1000);
     }
-    for (NodeId output : module_.outputs) state_[output].forced = "output";
   }
 
   void add_root(State& state, NodeId root) {
