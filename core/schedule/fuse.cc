@@ -89,7 +89,8 @@ class Fuser {
       State& state = state_[id];
       state.cost = own_cost(node);
       // Outputs are written at every step, even constant ones: what uses them can't run earlier.
-      state.dynamic = !state.forced.empty() || node.op == Op::kInput || (node.op == Op::kSize && !node.attributes.size[0].is_constant());
+      state.dynamic = !state.forced.empty() || node.op == Op::kInput ||
+                      (node.op == Op::kSize && !node.attributes.size[0].is_constant());
       for (const Dim& dim : node.shape) state.dynamic |= !dim.is_constant();
       for (NodeId operand : node.operands) {
         State& below = state_[operand];

@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kPartialResults = 16;
 
-/// The dtype in which partial results are kept: truth values as numbers (masks aren't held in registers), halves unrounded.
+/// The dtype in which partial results are kept: truth values as numbers (masks aren't held in registers), halves
+/// unrounded.
 DType partial_dtype(DType dtype) {
   if (dtype == DType::kBool) return DType::kU8;
   return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
@@ -48,7 +49,8 @@ ValueId ValueLowerer::finish_reduction(const Node& node, ValueId value) {
       const Type type = builder_.type(value);
       const ValueId number = builder_.index_value(Scalar::kI32, min(count, 1));
       const ValueId empty = builder_.binary(Opcode::kEqual, number, builder_.integer({Scalar::kI32, 1}, 0));
-      value = builder_.select(type.lanes > 1 ? builder_.splat(empty, type.lanes) : empty, builder_.constant(type, 0), value);
+      value = builder_.select(type.lanes > 1 ? builder_.splat(empty, type.lanes) : empty, builder_.constant(type, 0),
+                              value);
     }
   }
   if (node.dtype == DType::kBool) return cast(value, DType::kU8, DType::kBool);
