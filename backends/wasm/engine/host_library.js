@@ -7,11 +7,12 @@
 //                 Chromium's main thread compiles modules of more than 8 MB only in this way.
 //   compiled      Map from key to WebAssembly.Module: the most recent ones, so that equal plans compile once.
 mergeInto(LibraryManager.library, {
-  $tandemModules__postset: 'Module["tandemModules"] = tandemModules;',
+  // Emscripten writes plain values and functions of a library; the Map is made at start.
+  $tandemModules__postset: 'tandemModules.compiled = new Map(); Module["tandemModules"] = tandemModules;',
   $tandemModules: {
     asynchronous: false,
     pending: null,
-    compiled: new Map(),
+    compiled: null,
     instances: [],
     free: [],
     count: 0,
