@@ -195,7 +195,7 @@ class Generator {
 
   void body(int depth) {
     for (int64_t steps = random_.between(3, 8); steps > 0; steps--) {
-      const int64_t what = random_.below(12);
+      const int64_t what = random_.below(14);
       if (what < 4)
         load();
       else if (what < 6)

@@ -1,0 +1,100 @@
+// What the emitter writes, read by Binaryen's own validator and optimiser (npm package "binaryen").
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "backends/wasm/emit.h"
+#include "core/base/text.h"
+#include "core/kernel/builder.h"
+#include "core/schedule/schedule.h"
+#include "tests/reference/random_graph.h"
+#include "tests/support/native_kernels.h"
+#include "tests/support/random_kernel.h"
+
+namespace tandem {
+namespace {
+
+class Folder {
+ public:
+  Folder()
+      : path_(std::filesystem::temp_directory_path() /
+              concat("tandem-modules-", ::testing::UnitTest::GetInstance()->random_seed(), "-", ::getpid())) {
+    std::filesystem::create_directories(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  void add(const std::string& name, const Program& program, const char* isa, bool names = false) {
+    EmitOptions options;
+    options.names = names;
+    const auto bytes = emit_module(program, *capabilities_named(isa), options);
+    ASSERT_TRUE(bytes) << name << ": " << bytes.error().text();
+    std::ofstream(path_ / (name + ".wasm"), std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes->data()), static_cast<std::streamsize>(bytes->size()));
+  }
+  /// Output of the validator; its exit status in `status`.
+  std::string validate(int& status) const {
+    const std::string command =
+        concat("\"", std::getenv("TANDEM_NODE") ? std::getenv("TANDEM_NODE") : "node",
+               "\" \"" TANDEM_SOURCE_DIR "/tests/support/validate_modules.mjs\" \"", path_.string(), "\" 2>&1");
+    FILE* pipe = ::popen(command.c_str(), "r");
+    std::string output;
+    char buffer[4096];
+    while (size_t count = std::fread(buffer, 1, sizeof(buffer), pipe)) output.append(buffer, count);
+    status = ::pclose(pipe);
+    return output;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// f32 and f64 multiply-adds, selections and exact roundings: what relaxed SIMD has instructions for.
+Kernel relaxed_kernel(Scalar scalar, int lanes) {
+  KernelBuilder builder;
+  const DType dtype = scalar == Scalar::kF32 ? DType::kF32 : DType::kF64;
+  const uint32_t in = builder.add_buffer(dtype, Access::kRead, 16);
+  const uint32_t out = builder.add_buffer(dtype, Access::kWrite, 16);
+  const uint32_t whole = builder.add_buffer(scalar == Scalar::kF32 ? DType::kI32 : DType::kI64, Access::kWrite, 16);
+  const ValueId a = builder.load(in, 0, lanes);
+  const ValueId sum = builder.fma(a, a, a);
+  builder.store(out, 0, builder.select(builder.binary(Opcode::kLess, a, sum), sum, a));
+  builder.store(whole, 0,
+                builder.convert(Opcode::kToIntExact, a, scalar == Scalar::kF32 ? Scalar::kI32 : Scalar::kI64));
+  return builder.finish("relaxed");
+}
+
+TEST(WasmValid, ModulesPassBinaryensValidatorAndItsOptimiserFindsLittle) {
+  Folder folder;
+  for (uint32_t seed = 1; seed <= 40; seed++) {
+    const Program program = test::program_of(test::random_kernel(seed));
+    folder.add(concat("kernel", seed), program, seed % 2 ? "wasm-simd128" : "wasm-relaxed", seed % 3 == 0);
+  }
+  for (int lanes : {1, 2, 4, 8, 16}) {
+    folder.add(concat("relaxed32-", lanes), test::program_of(relaxed_kernel(Scalar::kF32, lanes)), "wasm-relaxed");
+    folder.add(concat("relaxed64-", lanes), test::program_of(relaxed_kernel(Scalar::kF64, lanes)), "wasm-relaxed");
+  }
+  int graphs = 0;
+  for (uint32_t seed = 1; seed <= 6; seed++) {
+    ScheduleOptions options;
+    options.capabilities = *capabilities_named("wasm-relaxed");
+    try {
+      folder.add(concat("optimise", seed), make_schedule(reference::random_graph(seed).module, options).program,
+                 "wasm-relaxed");
+      graphs++;
+    } catch (const std::exception&) {  // A graph that the scheduler refuses: its own tests tell.
+    }
+  }
+  EXPECT_GT(graphs, 3);
+  int status = 0;
+  const std::string output = folder.validate(status);
+  EXPECT_EQ(status, 0) << output;
+  const size_t at = output.find("size ");
+  ASSERT_NE(at, std::string::npos) << output;
+  EXPECT_GT(std::atof(output.c_str() + at + 5), 0.9) << output;
+}
+
+}  // namespace
+}  // namespace tandem
