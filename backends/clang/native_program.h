@@ -19,6 +19,7 @@ class NativeProgram : public Executable {
                 std::vector<uint8_t> binary);
 
   bool run(Phase phase, void* const* slots, const int64_t* variables, size_t first, size_t last) noexcept override;
+  bool reentrant() const override { return true; }
   std::string source() const override { return source_; }
   std::vector<uint8_t> binary() const override { return binary_; }
 

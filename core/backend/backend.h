@@ -62,6 +62,9 @@ class Executable {
   /// machine behind it is broken (a Wasm trap, a dead runner process), and `failure()` says how.
   virtual bool run(Phase phase, void* const* slots, const int64_t* variables, size_t first, size_t last) noexcept = 0;
 
+  /// May several threads run it at once, each with its own slots? If not, replicas compile again.
+  virtual bool reentrant() const { return false; }
+
   /// Why the last run returned false.
   virtual std::string failure() const { return {}; }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <tl/expected.hpp>
@@ -39,6 +39,8 @@ const char* name_of(ErrorCode code);
 struct JitError {
   ErrorCode code = ErrorCode::kRuntime;
   std::string message;
+  /// kBuild: the error that the build function threw.
+  std::shared_ptr<const JitError> inner = {};
 
   /// "NotPrepared: execute() was called before prepare() ..."
   std::string text() const { return std::string(name_of(code)) + ": " + message; }

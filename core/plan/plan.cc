@@ -19,6 +19,9 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+/// Written while preparing only: replicas share it.
+bool is_weight(SlotRole role) { return role == SlotRole::kConstant || role == SlotRole::kPacked; }
+
 }  // namespace
 
 Result<std::unique_ptr<Plan>> Plan::make(const GraphModule& module, std::shared_ptr<Backend> backend,
@@ -33,6 +36,7 @@ Result<std::unique_ptr<Plan>> Plan::make(const GraphModule& module, std::shared_
     plan->layout_ = plan_memory(plan->schedule_.program);
     plan->statistics_.arena_bytes = plan->layout_.arena_bytes;
     plan->statistics_.temporary_bytes = plan->layout_.temporary_bytes;
+    plan->options_ = options;
     const int64_t need = plan->layout_.arena_bytes + plan->layout_.temporary_bytes;
     if (options.memory_limit > 0 && need > options.memory_limit)
       return fail(ErrorCode::kMemoryLimit,
@@ -45,7 +49,7 @@ Result<std::unique_ptr<Plan>> Plan::make(const GraphModule& module, std::shared_
     plan->executable_ = std::move(*executable);
     plan->statistics_.compile_ms = compiling.milliseconds();
     const Stopwatch preparing;
-    if (auto allocated = plan->allocate(options); !allocated) return tl::unexpected<JitError>(allocated.error());
+    if (auto allocated = plan->allocate(); !allocated) return tl::unexpected<JitError>(allocated.error());
     if (auto prepared = plan->prepare(); !prepared) return tl::unexpected<JitError>(prepared.error());
     plan->statistics_.prepare_ms = preparing.milliseconds();
     return plan;
@@ -58,21 +62,30 @@ Result<std::unique_ptr<Plan>> Plan::make(const GraphModule& module, std::shared_
   }
 }
 
-Plan::~Plan() {
-  // The executable may know the addresses: it goes first.
-  executable_.reset();
-  if (arena_) backend_->release(arena_, static_cast<size_t>(layout_.arena_bytes));
+// The executable may know the addresses: it goes first.
+Plan::~Plan() { executable_.reset(); }
+
+Plan::Memory::~Memory() {
+  if (bytes) backend->release(bytes, size);
 }
 
-Result<void> Plan::allocate(const PlanOptions&) {
-  layout_.arena_bytes = std::max<int64_t>(layout_.arena_bytes, kBufferAlignment);
-  arena_ = static_cast<std::byte*>(backend_->allocate(static_cast<size_t>(layout_.arena_bytes)));
-  if (!arena_)
-    return fail(ErrorCode::kDevice, concat("the ", backend_->name(), " backend can't allocate ", layout_.arena_bytes,
+Result<std::shared_ptr<Plan::Memory>> Plan::allocate_memory(int64_t bytes) const {
+  auto memory = std::make_shared<Memory>();
+  memory->backend = backend_;
+  memory->size = static_cast<size_t>(std::max<int64_t>(bytes, kBufferAlignment));
+  memory->bytes = static_cast<std::byte*>(backend_->allocate(memory->size));
+  if (!memory->bytes)
+    return fail(ErrorCode::kDevice, concat("the ", backend_->name(), " backend can't allocate ", memory->size,
                                            " bytes for the plan; lower the upper bounds of its variables"));
+  return memory;
+}
+
+Result<void> Plan::allocate() {
+  TANDEM_TRY(memory, allocate_memory(layout_.arena_bytes));
+  arena_ = std::move(memory);
   slots_.assign(layout_.offsets.size(), nullptr);
   for (size_t slot = 0; slot < slots_.size(); slot++)
-    if (layout_.offsets[slot] != MemoryLayout::kTemporary) slots_[slot] = arena_ + layout_.offsets[slot];
+    if (layout_.offsets[slot] != MemoryLayout::kTemporary) slots_[slot] = arena_->bytes + layout_.offsets[slot];
   return {};
 }
 
@@ -96,11 +109,52 @@ Result<void> Plan::prepare() {
       executable_->run(Phase::kPrepare, slots_.data(), values.data(), 0, schedule_.program.prepare_calls.size());
   // Nothing reads the temporaries again, and nothing may keep their bytes.
   for (size_t slot = 0; slot < slots_.size(); slot++)
-    if (layout_.offsets[slot] == MemoryLayout::kTemporary) slots_[slot] = arena_;
+    if (layout_.offsets[slot] == MemoryLayout::kTemporary) slots_[slot] = arena_->bytes;
   for (ScheduledConstant& constant : schedule_.constants) constant.data.reset();
   backend_->release(temporary, bytes);
   if (!done) return fail(ErrorCode::kDevice, executable_->failure());
   return {};
+}
+
+Result<std::unique_ptr<Plan>> Plan::replicate() const {
+  std::unique_ptr<Plan> copy(new Plan);
+  copy->backend_ = backend_;
+  copy->schedule_ = schedule_;
+  copy->layout_ = layout_;
+  copy->options_ = options_;
+  copy->statistics_ = statistics_;
+  copy->arena_ = arena_;
+  copy->executable_ = executable_;
+  if (!executable_->reentrant()) {
+    auto executable = backend_->compile(schedule_.program, options_.schedule.capabilities, options_.schedule.numerics,
+                                        copy->statistics_.compile);
+    if (!executable) return tl::unexpected<JitError>(executable.error());
+    copy->executable_ = std::move(*executable);
+  }
+  int64_t bytes = layout_.intermediate_bytes;
+  for (const Slot& slot : schedule_.program.slots)
+    if (!is_weight(slot.role) && slot.role != SlotRole::kIntermediate) bytes += aligned_size(slot.bytes);
+  TANDEM_TRY(memory, allocate_memory(bytes));
+  copy->own_ = std::move(memory);
+  copy->copy_layout(*this, copy->own_->bytes);
+  return copy;
+}
+
+void Plan::copy_layout(const Plan& source, std::byte* own) {
+  const std::vector<Slot>& slots = schedule_.program.slots;
+  const int64_t first_intermediate = layout_.arena_bytes - layout_.intermediate_bytes;
+  std::byte* next = own + layout_.intermediate_bytes;
+  slots_ = source.slots_;
+  for (size_t slot = 0; slot < slots.size(); slot++) {
+    if (is_weight(slots[slot].role)) continue;
+    if (slots[slot].role == SlotRole::kIntermediate) {
+      slots_[slot] = own + (layout_.offsets[slot] - first_intermediate);
+      continue;
+    }
+    slots_[slot] = next;
+    std::memcpy(next, source.slots_[slot], static_cast<size_t>(slots[slot].bytes));
+    next += aligned_size(slots[slot].bytes);
+  }
 }
 
 bool Plan::run_profiled(const int64_t* values, std::vector<KernelProfile>& profiles) {

@@ -48,6 +48,9 @@ class Plan {
   /// Schedules, compiles, allocates, fills constants and runs the prepare calls. The module is only read here.
   static Result<std::unique_ptr<Plan>> make(const GraphModule& module, std::shared_ptr<Backend> backend,
                                             const PlanOptions& options);
+  /// Another plan with the same code and weights, and buffers of its own that start as copies of this one's. Both may
+  /// run at once, on different threads. This plan must be idle meanwhile.
+  Result<std::unique_ptr<Plan>> replicate() const;
   ~Plan();
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
@@ -84,15 +87,27 @@ class Plan {
   int64_t evaluate(const Index& expression, std::span<const int64_t> values) const;
 
  private:
+  /// Memory of the backend, given back when the last plan that uses it goes.
+  struct Memory {
+    std::shared_ptr<Backend> backend;
+    std::byte* bytes = nullptr;
+    size_t size = 0;
+    ~Memory();
+  };
+
   Plan() = default;
-  Result<void> allocate(const PlanOptions& options);
+  Result<void> allocate();
   Result<void> prepare();
+  Result<std::shared_ptr<Memory>> allocate_memory(int64_t bytes) const;
+  void copy_layout(const Plan& source, std::byte* own);
 
   std::shared_ptr<Backend> backend_;
   Schedule schedule_;
   MemoryLayout layout_;
-  std::unique_ptr<Executable> executable_;
-  std::byte* arena_ = nullptr;
+  PlanOptions options_;
+  std::shared_ptr<Memory> arena_;  ///< With the weights.
+  std::shared_ptr<Memory> own_;    ///< Of a replica: everything but the weights.
+  std::shared_ptr<Executable> executable_;
   std::vector<void*> slots_;
   PlanStatistics statistics_;
 };

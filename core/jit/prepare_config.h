@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/backend/backend.h"
+#include "core/jit/debug.h"
+
+namespace tandem {
+
+/// How a wrapper is prepared: on which machine, how exactly, with how much memory.
+struct PrepareConfig {
+  std::shared_ptr<Backend> backend;       ///< This one; empty: the one that `backend_name` names.
+  std::string backend_name;               ///< "native", "wasm", "interpreter"; empty: the default of the program.
+  Numerics numerics = Numerics::kFast;    ///< How strictly results are fixed.
+  std::string isa;                        ///< Instruction set to plan for; empty: the best that the backend has.
+  int threads = 0;                        ///< 0: as many as the machine gives this process.
+  int64_t memory_limit = kDefaultMemory;  ///< Bytes that one plan may need; 0: no limit.
+  DebugOptions debug;                     ///< What is printed while preparing.
+
+  /// As much as cgroup and machine allow; at most 4 GiB for a 32-bit target.
+  static constexpr int64_t kDefaultMemory = -1;
+
+  /// From TANDEM_BACKEND, TANDEM_NUMERICS, TANDEM_ISA, TANDEM_THREADS, TANDEM_MEMORY_LIMIT, TANDEM_DEBUG and
+  /// TANDEM_DUMP. kInvalidArgument naming the variable, its value and what is allowed.
+  static Result<PrepareConfig> from_env();
+  /// The same from another source of words (query parameters of a page, a test); nullptr: not set.
+  static Result<PrepareConfig> from(const std::function<const char*(const char* name)>& look_up);
+};
+
+/// A configuration with everything found: the live backend, its capabilities or the forced ones, the limit in bytes.
+struct ResolvedConfig {
+  std::shared_ptr<Backend> backend;
+  Capabilities capabilities;
+  int64_t memory_limit = 0;  ///< 0: none.
+};
+Result<ResolvedConfig> resolve(const PrepareConfig& config);
+
+/// A number of bytes with an optional suffix K, M or G (powers of 1024): "512M". Negative for anything else.
+int64_t parse_bytes(std::string_view text);
+
+}  // namespace tandem
