@@ -97,16 +97,20 @@
   }
 
 // Adds one to what the class has declared so far, and keeps the type whose name is the complaint. The functions are
-// never defined: only their types are read.
-#define TANDEM_DETAIL_COUNT(name, kind, complaint)                                                                 \
-  struct complaint {};                                                                                             \
-  enum : int {                                                                                                     \
-    name##_##kind##_number_ = decltype(tandem_count_##kind(                                                        \
-        static_cast<Self*>(nullptr), ::tandem::jit_detail::Rank<::tandem::jit_detail::kMaxDeclarations>()))::value \
-  };                                                                                                               \
-  friend ::tandem::jit_detail::Number<name##_##kind##_number_ + 1> tandem_count_##kind(                            \
-      Self*, ::tandem::jit_detail::Rank<name##_##kind##_number_ + 1>);                                             \
-  friend complaint tandem_name_##kind(Self*, ::tandem::jit_detail::Number<name##_##kind##_number_>);
+// never called: only their types are read.
+#define TANDEM_DETAIL_COUNT(name, kind, complaint)                                                                     \
+  struct complaint {};                                                                                                 \
+  enum : int {                                                                                                         \
+    name##_##kind##_number_ = decltype(tandem_count_##kind(                                                            \
+        static_cast<Self*>(nullptr), ::tandem::jit_detail::Rank<::tandem::jit_detail::kMaxDeclarations>()))::value     \
+  };                                                                                                                   \
+  [[maybe_unused]] friend ::tandem::jit_detail::Number<name##_##kind##_number_ + 1> tandem_count_##kind(               \
+      Self*, ::tandem::jit_detail::Rank<name##_##kind##_number_ + 1>) {                                                \
+    return {};                                                                                                         \
+  }                                                                                                                    \
+  [[maybe_unused]] friend complaint tandem_name_##kind(Self*, ::tandem::jit_detail::Number<name##_##kind##_number_>) { \
+    return {};                                                                                                         \
+  }
 
 #define TANDEM_DETAIL_JOIN(a, b) TANDEM_DETAIL_JOIN_NOW(a, b)
 #define TANDEM_DETAIL_JOIN_NOW(a, b) a##b
@@ -132,59 +136,66 @@
 #define TANDEM_DETAIL_MAP_5(a1, a2, a3, a4, a5) \
   TANDEM_DETAIL_PARAMETER(a1)                   \
   TANDEM_DETAIL_PARAMETER(a2) TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5)
-#define TANDEM_DETAIL_MAP_6(a1, a2, a3, a4, a5, a6)                                                               \
-  TANDEM_DETAIL_PARAMETER(a1)                                                                                     \
-  TANDEM_DETAIL_PARAMETER(a2) TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5) \
-      TANDEM_DETAIL_PARAMETER(a6)
+#define TANDEM_DETAIL_MAP_6(a1, a2, a3, a4, a5, a6) \
+  TANDEM_DETAIL_PARAMETER(a1)                       \
+  TANDEM_DETAIL_PARAMETER(a2)                       \
+  TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5) TANDEM_DETAIL_PARAMETER(a6)
 #define TANDEM_DETAIL_MAP_7(a1, a2, a3, a4, a5, a6, a7)                                                           \
   TANDEM_DETAIL_PARAMETER(a1)                                                                                     \
-  TANDEM_DETAIL_PARAMETER(a2) TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5) \
-      TANDEM_DETAIL_PARAMETER(a6) TANDEM_DETAIL_PARAMETER(a7)
+  TANDEM_DETAIL_PARAMETER(a2)                                                                                     \
+  TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5) TANDEM_DETAIL_PARAMETER(a6) \
+      TANDEM_DETAIL_PARAMETER(a7)
 #define TANDEM_DETAIL_MAP_8(a1, a2, a3, a4, a5, a6, a7, a8)                                                       \
   TANDEM_DETAIL_PARAMETER(a1)                                                                                     \
-  TANDEM_DETAIL_PARAMETER(a2) TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5) \
-      TANDEM_DETAIL_PARAMETER(a6) TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8)
+  TANDEM_DETAIL_PARAMETER(a2)                                                                                     \
+  TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5) TANDEM_DETAIL_PARAMETER(a6) \
+      TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8)
 #define TANDEM_DETAIL_MAP_9(a1, a2, a3, a4, a5, a6, a7, a8, a9)                                                   \
   TANDEM_DETAIL_PARAMETER(a1)                                                                                     \
-  TANDEM_DETAIL_PARAMETER(a2) TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5) \
-      TANDEM_DETAIL_PARAMETER(a6) TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8) TANDEM_DETAIL_PARAMETER(a9)
-#define TANDEM_DETAIL_MAP_10(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10)                                                 \
-  TANDEM_DETAIL_PARAMETER(a1)                                                                                         \
-  TANDEM_DETAIL_PARAMETER(a2) TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5)     \
-      TANDEM_DETAIL_PARAMETER(a6) TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8) TANDEM_DETAIL_PARAMETER(a9) \
-          TANDEM_DETAIL_PARAMETER(a10)
-#define TANDEM_DETAIL_MAP_11(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11)                                            \
-  TANDEM_DETAIL_PARAMETER(a1)                                                                                         \
-  TANDEM_DETAIL_PARAMETER(a2) TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5)     \
-      TANDEM_DETAIL_PARAMETER(a6) TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8) TANDEM_DETAIL_PARAMETER(a9) \
-          TANDEM_DETAIL_PARAMETER(a10) TANDEM_DETAIL_PARAMETER(a11)
-#define TANDEM_DETAIL_MAP_12(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12)                                       \
-  TANDEM_DETAIL_PARAMETER(a1)                                                                                         \
-  TANDEM_DETAIL_PARAMETER(a2) TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5)     \
-      TANDEM_DETAIL_PARAMETER(a6) TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8) TANDEM_DETAIL_PARAMETER(a9) \
-          TANDEM_DETAIL_PARAMETER(a10) TANDEM_DETAIL_PARAMETER(a11) TANDEM_DETAIL_PARAMETER(a12)
-#define TANDEM_DETAIL_MAP_13(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13)                                  \
-  TANDEM_DETAIL_PARAMETER(a1)                                                                                         \
-  TANDEM_DETAIL_PARAMETER(a2) TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5)     \
-      TANDEM_DETAIL_PARAMETER(a6) TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8) TANDEM_DETAIL_PARAMETER(a9) \
-          TANDEM_DETAIL_PARAMETER(a10) TANDEM_DETAIL_PARAMETER(a11) TANDEM_DETAIL_PARAMETER(a12)                      \
-              TANDEM_DETAIL_PARAMETER(a13)
-#define TANDEM_DETAIL_MAP_14(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14)                             \
-  TANDEM_DETAIL_PARAMETER(a1)                                                                                         \
-  TANDEM_DETAIL_PARAMETER(a2) TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5)     \
-      TANDEM_DETAIL_PARAMETER(a6) TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8) TANDEM_DETAIL_PARAMETER(a9) \
-          TANDEM_DETAIL_PARAMETER(a10) TANDEM_DETAIL_PARAMETER(a11) TANDEM_DETAIL_PARAMETER(a12)                      \
-              TANDEM_DETAIL_PARAMETER(a13) TANDEM_DETAIL_PARAMETER(a14)
-#define TANDEM_DETAIL_MAP_15(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15)                        \
-  TANDEM_DETAIL_PARAMETER(a1)                                                                                         \
-  TANDEM_DETAIL_PARAMETER(a2) TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5)     \
-      TANDEM_DETAIL_PARAMETER(a6) TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8) TANDEM_DETAIL_PARAMETER(a9) \
-          TANDEM_DETAIL_PARAMETER(a10) TANDEM_DETAIL_PARAMETER(a11) TANDEM_DETAIL_PARAMETER(a12)                      \
-              TANDEM_DETAIL_PARAMETER(a13) TANDEM_DETAIL_PARAMETER(a14) TANDEM_DETAIL_PARAMETER(a15)
-#define TANDEM_DETAIL_MAP_16(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16)                   \
-  TANDEM_DETAIL_PARAMETER(a1)                                                                                         \
-  TANDEM_DETAIL_PARAMETER(a2) TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5)     \
-      TANDEM_DETAIL_PARAMETER(a6) TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8) TANDEM_DETAIL_PARAMETER(a9) \
-          TANDEM_DETAIL_PARAMETER(a10) TANDEM_DETAIL_PARAMETER(a11) TANDEM_DETAIL_PARAMETER(a12)                      \
-              TANDEM_DETAIL_PARAMETER(a13) TANDEM_DETAIL_PARAMETER(a14) TANDEM_DETAIL_PARAMETER(a15)                  \
-                  TANDEM_DETAIL_PARAMETER(a16)
+  TANDEM_DETAIL_PARAMETER(a2)                                                                                     \
+  TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5) TANDEM_DETAIL_PARAMETER(a6) \
+      TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8) TANDEM_DETAIL_PARAMETER(a9)
+#define TANDEM_DETAIL_MAP_10(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10)                                             \
+  TANDEM_DETAIL_PARAMETER(a1)                                                                                     \
+  TANDEM_DETAIL_PARAMETER(a2)                                                                                     \
+  TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5) TANDEM_DETAIL_PARAMETER(a6) \
+      TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8) TANDEM_DETAIL_PARAMETER(a9) TANDEM_DETAIL_PARAMETER(a10)
+#define TANDEM_DETAIL_MAP_11(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11)                                             \
+  TANDEM_DETAIL_PARAMETER(a1)                                                                                          \
+  TANDEM_DETAIL_PARAMETER(a2)                                                                                          \
+  TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5) TANDEM_DETAIL_PARAMETER(a6)      \
+      TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8) TANDEM_DETAIL_PARAMETER(a9) TANDEM_DETAIL_PARAMETER(a10) \
+          TANDEM_DETAIL_PARAMETER(a11)
+#define TANDEM_DETAIL_MAP_12(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12)                                        \
+  TANDEM_DETAIL_PARAMETER(a1)                                                                                          \
+  TANDEM_DETAIL_PARAMETER(a2)                                                                                          \
+  TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5) TANDEM_DETAIL_PARAMETER(a6)      \
+      TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8) TANDEM_DETAIL_PARAMETER(a9) TANDEM_DETAIL_PARAMETER(a10) \
+          TANDEM_DETAIL_PARAMETER(a11) TANDEM_DETAIL_PARAMETER(a12)
+#define TANDEM_DETAIL_MAP_13(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13)                                   \
+  TANDEM_DETAIL_PARAMETER(a1)                                                                                          \
+  TANDEM_DETAIL_PARAMETER(a2)                                                                                          \
+  TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5) TANDEM_DETAIL_PARAMETER(a6)      \
+      TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8) TANDEM_DETAIL_PARAMETER(a9) TANDEM_DETAIL_PARAMETER(a10) \
+          TANDEM_DETAIL_PARAMETER(a11) TANDEM_DETAIL_PARAMETER(a12) TANDEM_DETAIL_PARAMETER(a13)
+#define TANDEM_DETAIL_MAP_14(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14)                              \
+  TANDEM_DETAIL_PARAMETER(a1)                                                                                          \
+  TANDEM_DETAIL_PARAMETER(a2)                                                                                          \
+  TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5) TANDEM_DETAIL_PARAMETER(a6)      \
+      TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8) TANDEM_DETAIL_PARAMETER(a9) TANDEM_DETAIL_PARAMETER(a10) \
+          TANDEM_DETAIL_PARAMETER(a11) TANDEM_DETAIL_PARAMETER(a12) TANDEM_DETAIL_PARAMETER(a13)                       \
+              TANDEM_DETAIL_PARAMETER(a14)
+#define TANDEM_DETAIL_MAP_15(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15)                         \
+  TANDEM_DETAIL_PARAMETER(a1)                                                                                          \
+  TANDEM_DETAIL_PARAMETER(a2)                                                                                          \
+  TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5) TANDEM_DETAIL_PARAMETER(a6)      \
+      TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8) TANDEM_DETAIL_PARAMETER(a9) TANDEM_DETAIL_PARAMETER(a10) \
+          TANDEM_DETAIL_PARAMETER(a11) TANDEM_DETAIL_PARAMETER(a12) TANDEM_DETAIL_PARAMETER(a13)                       \
+              TANDEM_DETAIL_PARAMETER(a14) TANDEM_DETAIL_PARAMETER(a15)
+#define TANDEM_DETAIL_MAP_16(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16)                    \
+  TANDEM_DETAIL_PARAMETER(a1)                                                                                          \
+  TANDEM_DETAIL_PARAMETER(a2)                                                                                          \
+  TANDEM_DETAIL_PARAMETER(a3) TANDEM_DETAIL_PARAMETER(a4) TANDEM_DETAIL_PARAMETER(a5) TANDEM_DETAIL_PARAMETER(a6)      \
+      TANDEM_DETAIL_PARAMETER(a7) TANDEM_DETAIL_PARAMETER(a8) TANDEM_DETAIL_PARAMETER(a9) TANDEM_DETAIL_PARAMETER(a10) \
+          TANDEM_DETAIL_PARAMETER(a11) TANDEM_DETAIL_PARAMETER(a12) TANDEM_DETAIL_PARAMETER(a13)                       \
+              TANDEM_DETAIL_PARAMETER(a14) TANDEM_DETAIL_PARAMETER(a15) TANDEM_DETAIL_PARAMETER(a16)
