@@ -5,6 +5,7 @@
 #   tests/compile_failure/*.cc    programs that must not compile; each states the message: // expect: TEXT
 #   tests/bench/*_bench.cc        one benchmark per file
 #   tests/support/*.cc            helpers of all of them
+#   tests/expectations/*.cc       the program that writes what the JavaScript package is compared with
 enable_testing()
 find_package(GTest)
 if(NOT GTest_FOUND)
@@ -67,6 +68,9 @@ if(TANDEM_SANITIZE AND TARGET tandem_cross)
   set_tests_properties(cross.random_graphs PROPERTIES LABELS sanitize TIMEOUT 1800 ENVIRONMENT TANDEM_RANDOM_GRAPHS=200)
 endif()
 add_custom_target(tandem_sanitized DEPENDS ${sanitized})
+
+# What the tests of the JavaScript package compare with; they run it themselves.
+tandem_program(tandem_expectations FILES tests/expectations/*.cc LINK tandem_test_support)
 
 tandem_files(standalone FILES tests/standalone/*_test.cc)
 foreach(file IN LISTS standalone)

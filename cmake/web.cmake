@@ -1,7 +1,7 @@
 # The JavaScript package: web/*.cc linked by Emscripten to tandem.js and tandem.wasm, beside the hand-written files of web/.
 #   web/*.cc              the entry; functions marked EMSCRIPTEN_KEEPALIVE are what JavaScript can call
-#   web/emscripten/*.js   Emscripten JavaScript libraries (glue between C++ and the page), as backends/wasm/engine/*.js
-#   web/**/*.{js,mjs,d.ts,json,md}   copied to the package as they are
+#   backends/wasm/engine/*.js   Emscripten JavaScript libraries (glue between C++ and the page)
+#   web/*.{js,d.ts,json,md}     copied to the package as they are
 set(package "${PROJECT_BINARY_DIR}/tandem")
 
 tandem_files(entry FILES web/*.cc)
@@ -17,18 +17,17 @@ if(entry)
     # No file system, no eval, no start-up code that needs a page: our own loader passes the bytes as wasmBinary, and
     # thereby never meets Emscripten's fetch() of a file path in Node.
     -sMODULARIZE=1 -sEXPORT_ES6=1 -sEXPORT_NAME=createModule -sENVIRONMENT=web,worker -sUSE_ES6_IMPORT_META=0
-    -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 -sINVOKE_RUN=0 -sASSERTIONS=0 -sMINIMAL_RUNTIME=0
+    -sIMPORTED_MEMORY=1 -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 -sINVOKE_RUN=0 -sASSERTIONS=0 -sMINIMAL_RUNTIME=0
     "-sEXPORTED_FUNCTIONS=_malloc,_free"
     --no-entry)
-  tandem_files(libraries FILES web/emscripten/*.js backends/wasm/engine/*.js)
+  tandem_files(libraries FILES backends/wasm/engine/*.js)
   foreach(library IN LISTS libraries)
     target_link_options(tandem_web PRIVATE "SHELL:--js-library \"${library}\"")
     set_property(TARGET tandem_web APPEND PROPERTY LINK_DEPENDS "${library}")
   endforeach()
 endif()
 
-tandem_files(scripts FILES web/*.js web/*.mjs web/*.d.ts web/*.json web/*.md
-  EXCLUDE "/web/emscripten/|/node_modules/")
+tandem_files(scripts FILES web/*.js web/*.d.ts web/*.json web/*.md EXCLUDE "/node_modules/")
 foreach(script IN LISTS scripts)
   cmake_path(RELATIVE_PATH script BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/web" OUTPUT_VARIABLE relative)
   add_custom_command(OUTPUT "${package}/${relative}"

@@ -179,7 +179,8 @@ TEST_P(SileroGolden, ReproducibleGivesTheSameBitsEverywhere) {
   for (const Capabilities& machine : machines) native.push_back(stepper_on(native_backend(), machine));
   SileroStepper interpreter = stepper_on(std::make_shared<InterpreterBackend>(), *capabilities_named("interpreter"));
   SileroStepper wasm = stepper_on(node_backend(), node_backend()->capabilities());
-  for (const json& clip : testing::golden_json(GetParam().golden())["clips"]) {
+  const json clips = testing::golden_json(GetParam().golden())["clips"];
+  for (const json& clip : clips) {
     SCOPED_TRACE(clip["id"].get<std::string>());
     const std::vector<float> samples = testing::silero_clip(clip["id"]);
     const std::vector<uint32_t> whole = bits_of(native[0].run(samples));

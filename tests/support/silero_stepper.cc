@@ -23,19 +23,27 @@ SileroWeights silero_weights(const std::string& version, int64_t sample_rate) {
   return value_of(find_silero_weights(file, sample_rate));
 }
 
-SileroStepper::SileroStepper(const std::string& version, int64_t sample_rate, std::shared_ptr<Backend> backend,
-                             const Capabilities& capabilities, Numerics numerics)
-    : sizes_(*silero_sizes(sample_rate)) {
+GraphModule silero_graph(const std::string& version, int64_t sample_rate) {
   const Silero model(silero_weights(version, sample_rate));
   GraphModule module;
-  const Tensor chunk = Tensor::input(module.graph, 0, "chunk", DType::kF32, {1, sizes_.chunk()});
+  const Tensor chunk = Tensor::input(module.graph, 0, "chunk", DType::kF32, {1, model.sizes().chunk()});
   const Tensor h = Tensor::input(module.graph, 1, "h", DType::kF32, {1, kSileroHidden});
   const Tensor c = Tensor::input(module.graph, 2, "c", DType::kF32, {1, kSileroHidden});
   module.outputs = {model.forward_chunk(chunk, h, c).node_in(module.graph)};
   module.output_names = {"output"};
+  return module;
+}
+
+Schedule silero_schedule(const std::string& version, int64_t sample_rate, const ScheduleOptions& options) {
+  return make_schedule(silero_graph(version, sample_rate), options);
+}
+
+SileroStepper::SileroStepper(const std::string& version, int64_t sample_rate, std::shared_ptr<Backend> backend,
+                             const Capabilities& capabilities, Numerics numerics)
+    : sizes_(*silero_sizes(sample_rate)) {
   PlanOptions options;
   options.schedule = {capabilities, numerics};
-  plan_ = value_of(Plan::make(module, std::move(backend), options));
+  plan_ = value_of(Plan::make(silero_graph(version, sample_rate), std::move(backend), options));
 }
 
 std::span<float> SileroStepper::input(const std::string& name) {

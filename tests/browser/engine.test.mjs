@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { models } from '../web/files.mjs';
+import { openTestPage } from './support.mjs';
+
+let opened;
+before(async () => {
+  opened = await openTestPage();
+});
+after(() => opened?.close());
+
+const run = (name, ...values) =>
+  opened.page.evaluate(([check, parameters]) => window.checks[check](...parameters), [name, values]);
+
+test('loading and preparing on a fresh page (timings are printed)', async (t) => {
+  const { loadMs, prepares } = await run('timings');
+  t.diagnostic(`engine loaded in ${loadMs.toFixed(0)} ms`);
+  for (const { prepareMs, emitMs, loadMs: moduleMs, packMs } of prepares) {
+    t.diagnostic(`prepared in ${prepareMs.toFixed(0)} ms: emitting ${emitMs.toFixed(1)}, loading the module ` +
+      `${moduleMs.toFixed(1)}, packing ${packMs.toFixed(1)}`);
+  }
+  assert.equal(prepares.length, 3);
+});
+
+test('the page is not isolated and may compile WebAssembly but not JavaScript', async () => {
+  assert.equal(await run('isolated'), false);
+  assert.equal(await run('policy'), 'EvalError');
+});
+
+test('every case of the table: bounds, bits, modules', async (t) => {
+  const { failures, count } = await run('cases');
+  t.diagnostic(`${count} runs`);
+  assert.ok(count > 2000);
+  assert.deepEqual(failures.slice(0, 20), [], `${failures.length} failures`);
+});
+
+for (const place of ['page', 'worker']) {
+  for (const [version, sampleRate] of models) {
+    for (const numerics of ['fast', 'reproducible']) {
+      test(`Silero ${version} at ${sampleRate} Hz agrees with the goldens: ${place}, ${numerics}`, async (t) => {
+        const { problems, worst } = await run('clips', version, sampleRate, numerics, place);
+        t.diagnostic(`largest difference of a probability: ${worst.toExponential(1)}`);
+        assert.deepEqual(problems, []);
+      });
+    }
+  }
+}
+
+test('wrong use gives typed errors and loses nothing', async () => {
+  assert.deepEqual(await run('misuse'), []);
+});
+
+test('1,000 times prepare and destroy leave modules, table and memory as they were', async () => {
+  assert.deepEqual(await run('cycles', 1000), []);
+});
+
+test('errors keep their code on the way out of a worker', async () => {
+  assert.deepEqual(await run('workerErrors'), [
+    'TandemError Load 404', 'TandemError NonFinite 7', 'TandemError InvalidArgument 512', 'TandemError InvalidArgument',
+    'TandemError Destroyed', 'TandemError Destroyed',
+  ]);
+});
+
+test('the page reported no errors of its own', () => {
+  const unexpected = opened.errors.filter((text) => !text.includes('404'));
+  assert.deepEqual(unexpected, []);
+});

@@ -1,0 +1,223 @@
+// What must fail, and how: shared by Node.js and the browser.
+
+async function codeOf(action) {
+  try {
+    await action();
+    return 'no error';
+  } catch (error) {
+    return error.name === 'TandemError' ? error.code : `${error.name}: ${error.message}`;
+  }
+}
+
+function speechLike(length, seed) {
+  let state = seed;
+  return Float32Array.from({ length }, () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return (state / 2 ** 32 - 0.5) * 0.2;
+  });
+}
+
+/** A safetensors file: 8 bytes of header length, the header. */
+function safetensors(header, size = 0) {
+  const text = new TextEncoder().encode(header);
+  const bytes = new Uint8Array(8 + text.length + size);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(text.length), true);
+  bytes.set(text, 8);
+  return bytes;
+}
+
+const BIG = (count) => `%0 = input f32[${count}] number=0 "a"\n%1 = neg f32[${count}] %0\noutputs %1 "y"\n`;
+
+/** Sentences about what is wrong; empty when all is well. `weights`: the bytes of silero_vad_v5.onnx. */
+export async function checkMisuse(createEngine, weights) {
+  const problems = [];
+  const expect = (what, found, wanted) => {
+    const fits = Array.isArray(wanted) ? wanted.includes(found) : found === wanted;
+    if (!fits) problems.push(`${what}: ${found}, not ${wanted}`);
+  };
+  const engine = await createEngine();
+  const vad = await engine.loadSileroVad({ weights });
+  const other = await engine.loadSileroVad({ weights });
+
+  // Wrong samples change nothing.
+  const first = speechLike(512, 1);
+  const second = speechLike(512, 2);
+  vad.step(first);
+  other.step(first);
+  for (const value of [NaN, Infinity, -Infinity]) {
+    const bad = second.slice();
+    bad[300] = value;
+    for (const method of ['step', 'process']) {
+      try {
+        vad[method](bad);
+        problems.push(`${method} took ${value}`);
+      } catch (error) {
+        expect(`${method} of ${value}`, `${error.code} ${error.index}`, 'NonFinite 300');
+      }
+    }
+  }
+  for (const length of [0, 1, 511, 513, 576, 1024]) {
+    try {
+      vad.step(new Float32Array(length));
+      problems.push(`step took ${length} samples`);
+    } catch (error) {
+      expect(`step of ${length}`, `${error.code} ${error.expected} ${error.actual}`, `InvalidArgument 512 ${length}`);
+    }
+  }
+  for (const samples of [null, undefined, [0, 1], new Float64Array(512), new Int16Array(512), 'x']) {
+    expect('step of a wrong type', await codeOf(() => vad.step(samples)), 'InvalidArgument');
+  }
+  expect('a step after refused samples', vad.step(second), other.step(second));
+  vad.process(new Float32Array(100));
+  expect('step with samples waiting', await codeOf(() => vad.step(first)), 'InvalidArgument');
+  vad.reset();
+  other.reset();
+
+  // Weights.
+  for (const length of [0, 1, 7, 8, 100, 5000, 1000000, weights.length - 1]) {
+    expect(`weights cut to ${length} bytes`,
+      await codeOf(() => engine.loadSileroVad({ weights: weights.subarray(0, length) })), ['InvalidFormat', 'NotFound']);
+  }
+  const page = new TextEncoder().encode('<!doctype html><title>not found</title>');
+  expect('a page as weights', await codeOf(() => engine.loadSileroVad({ weights: page })), ['InvalidFormat', 'NotFound']);
+  expect('weights without tensors', await codeOf(() => engine.loadSileroVad({ weights: safetensors('{}') })), 'NotFound');
+  const wrong = safetensors('{"stft_conv.weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}', 8);
+  expect('weights of another model', await codeOf(() => engine.loadSileroVad({ weights: wrong })),
+    ['NotFound', 'InvalidFormat']);
+  expect('no weights', await codeOf(() => engine.loadSileroVad({})), 'InvalidArgument');
+  expect('weights of a wrong type', await codeOf(() => engine.loadSileroVad({ weights: 3 })), 'InvalidArgument');
+  for (const options of [{ sampleRate: 44100 }, { version: 'v4' }, { numerics: 'exact' }, { isa: 'avx2' }]) {
+    expect(JSON.stringify(options), await codeOf(() => engine.loadSileroVad({ weights, ...options })), 'InvalidArgument');
+  }
+
+  // Graphs.
+  expect('a graph that is none', await codeOf(() => engine.compileGraph('%0 = nonsense')), 'InvalidFormat');
+  expect('a graph that is no text', await codeOf(() => engine.compileGraph(null)), 'InvalidArgument');
+  const graph = engine.compileGraph(BIG(3));
+  expect('a missing input', await codeOf(() => graph.run([])), 'InputBufferNotFound');
+  expect('too long an input', await codeOf(() => graph.run([new Float32Array(4)])), 'ViewOutOfBounds');
+  expect('an input of a wrong type', await codeOf(() => graph.run(['x'])), 'InvalidArgument');
+
+  // Segmentation.
+  for (const options of [{ threshold: 2 }, { threshold: NaN }, { sampleRate: 44100 }, { samples: 5 }, { speed: 1 },
+    { minSpeechDurationMs: -1 }, { sampleRate: '16000' }]) {
+    expect(`segments with ${JSON.stringify(options)}`, await codeOf(() => engine.speechTimestamps([0, 1], options)),
+      'InvalidArgument');
+  }
+  expect('segments of nothing', await codeOf(() => engine.speechTimestamps(null)), 'InvalidArgument');
+  expect('an iterator at 44.1 kHz', await codeOf(() => engine.createVadIterator({ sampleRate: 44100 })),
+    'InvalidArgument');
+
+  // Objects survive growth of the memory.
+  const before = engine.counters().memoryBytes;
+  const large = engine.compileGraph(BIG(4 << 20));
+  expect('growth', engine.counters().memoryBytes > before, true);
+  for (const samples of [first, second]) expect('a step after growth', vad.step(samples), other.step(samples));
+  expect('a graph after growth', graph.run([Float32Array.of(1, 2, 3)])[0].data.join(), '-1,-2,-3');
+  large.destroy();
+  graph.destroy();
+  expect('a destroyed graph', await codeOf(() => graph.run([])), 'Destroyed');
+
+  // Limits: refused before anything is taken, and the engine goes on.
+  const small = await createEngine({ maximumMemory: 32 << 20 });
+  expect('a plan above the limit', await codeOf(() => small.compileGraph(BIG(16 << 20))), 'MemoryLimit');
+  expect('a small plan afterwards', small.compileGraph(BIG(2)).run([Float32Array.of(1, 2)])[0].data.join(), '-1,-2');
+  expect('too small a memory', await codeOf(() => createEngine({ maximumMemory: 1000 })), 'InvalidArgument');
+  small.destroy();
+
+  // After destroy().
+  other.destroy();
+  other.destroy();
+  for (const use of [() => other.step(first), () => other.process(first), () => other.reset(), () => other.state()]) {
+    expect('a destroyed detector', await codeOf(use), 'Destroyed');
+  }
+  engine.destroy();
+  engine.destroy();
+  for (const use of [() => vad.step(first), () => vad.reset(), () => engine.counters(), () => engine.compileGraph('')]) {
+    expect('a destroyed engine', await codeOf(use), 'Destroyed');
+  }
+  expect('loading after destroy', await codeOf(async () => engine.loadSileroVad({ weights })), 'Destroyed');
+
+  problems.push(...await checkStart(createEngine), ...await checkTrap(createEngine, weights));
+  return problems;
+}
+
+async function checkStart(createEngine) {
+  const problems = [];
+  const page = new TextEncoder().encode('<!doctype html><html>');
+  try {
+    await createEngine({ wasmBinary: page });
+    problems.push('a page was taken for the engine');
+  } catch (error) {
+    if (error.code !== 'Load' || !error.message.includes('<!doctype html>')) problems.push(`a page: ${error.message}`);
+  }
+  const header = Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 255);
+  for (const [options, code] of [[{ wasmBinary: header }, 'Load'], [{ wasmModule: {} }, 'InvalidArgument'],
+    [{ numerics: 'exact' }, 'InvalidArgument'], [{ isa: 'avx2' }, 'InvalidArgument']]) {
+    const found = await codeOf(() => createEngine(options));
+    if (found !== code) problems.push(`createEngine: ${found}, not ${code}`);
+  }
+  return problems;
+}
+
+/** A kernel that traps: its instance is made by a host that lies. */
+async function checkTrap(createEngine, weights) {
+  const problems = [];
+  const engine = await createEngine();
+  const vad = await engine.loadSileroVad({ weights });
+  const graph = engine.compileGraph(BIG(3));
+  const { Instance } = WebAssembly;
+  WebAssembly.Instance = function (module, imports) {
+    const { exports } = new Instance(module, imports);
+    const step = () => {
+      throw new WebAssembly.RuntimeError('unreachable');
+    };
+    return { exports: { prepare: exports.prepare, step } };
+  };
+  try {
+    const trapping = engine.compileGraph(BIG(5));
+    const uses = [() => trapping.run([new Float32Array(5)]), () => vad.step(new Float32Array(512)), () => vad.reset(),
+      () => graph.run([new Float32Array(3)]), () => engine.counters(), () => engine.compileGraph(BIG(3))];
+    for (const use of uses) {
+      try {
+        use();
+        problems.push(`after a trap this worked: ${use}`);
+      } catch (error) {
+        if (error.code !== 'Broken' || !error.message.includes('unreachable')) {
+          problems.push(`after a trap ${use}: ${error.code} ${error.message}`);
+        }
+      }
+    }
+    trapping.destroy();
+    vad.destroy();
+    engine.destroy();
+  } finally {
+    WebAssembly.Instance = Instance;
+  }
+  const again = await codeOf(async () => (await createEngine()).compileGraph(BIG(5)).run([new Float32Array(5)]));
+  if (again !== 'no error') problems.push(`a new engine after a trap: ${again}`);
+  return problems;
+}
+
+/** Plans are made and destroyed again and again: what the engine holds must stay the same. */
+export async function checkCycles(createEngine, weights, cycles) {
+  const engine = await createEngine();
+  const problems = [];
+  const once = async () => {
+    const vad = await engine.loadSileroVad({ weights });
+    vad.step(new Float32Array(512));
+    vad.destroy();
+  };
+  for (let i = 0; i < 20; i++) await once();
+  const before = engine.counters();
+  for (let i = 0; i < cycles; i++) await once();
+  const after = engine.counters();
+  for (const name of ['objects', 'modules', 'tableSlots', 'memoryBytes']) {
+    if (after[name] !== before[name]) problems.push(`${name}: ${before[name]} before, ${after[name]} after`);
+  }
+  if (after.allocatedBytes > before.allocatedBytes + 4096) {
+    problems.push(`allocated: ${before.allocatedBytes} bytes before, ${after.allocatedBytes} after`);
+  }
+  engine.destroy();
+  return problems;
+}

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <memory>
+
+#include "core/backend/backend.h"
+
+namespace tandem::web {
+
+/// The one backend of this engine.
+const std::shared_ptr<Backend>& engine_backend();
+
+/// Capabilities by name, "" for all that the host has. Throws TensorError (InvalidArgument) for a name that is no Wasm
+/// instruction set.
+Capabilities capabilities_for(const char* isa);
+
+/// Bytes that a new plan may take: what the memory may still grow by. Set by `tandem_start`.
+int64_t plan_memory_limit();
+
+}  // namespace tandem::web

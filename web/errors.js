@@ -1,0 +1,34 @@
+/**
+ * Every error of this package. `code` is stable, the message is for people; `details` (also copied onto the error
+ * itself) holds what the message names: index, expected, actual, url, status.
+ */
+export class TandemError extends Error {
+  constructor(code, message, details = {}) {
+    super(message);
+    this.name = 'TandemError';
+    this.code = code;
+    this.details = details;
+    Object.assign(this, details);
+  }
+}
+
+/** What a value is, for messages. */
+export function describe(value) {
+  if (value === null || value === undefined) return String(value);
+  if (ArrayBuffer.isView(value)) return `${value.constructor.name} of ${value.length ?? value.byteLength}`;
+  if (typeof value === 'object' || typeof value === 'function') return value.constructor?.name ?? typeof value;
+  return `${typeof value} ${JSON.stringify(value)}`;
+}
+
+/** One of the allowed values, or an InvalidArgument that lists them. */
+export function oneOf(name, value, allowed) {
+  if (allowed.includes(value)) return value;
+  const list = allowed.map((item) => JSON.stringify(item)).join(', ');
+  throw new TandemError('InvalidArgument', `${name} is ${describe(value)}; it must be one of ${list}`);
+}
+
+/** A finite number, or an InvalidArgument. */
+export function numberOf(name, value) {
+  if (typeof value === 'number') return value;
+  throw new TandemError('InvalidArgument', `${name} is ${describe(value)}; it must be a number`);
+}

@@ -1,0 +1,178 @@
+/** Bytes, a URL, or in Node.js also a file path. */
+export type ByteSource = ArrayBuffer | ArrayBufferView | URL | string;
+
+/** "fast": relaxed SIMD where the host has it. "reproducible": the same bits as every other target. */
+export type Numerics = 'fast' | 'reproducible';
+/** Instruction set that kernels are made for. Default: the best of the host. */
+export type InstructionSet = 'wasm-simd128' | 'wasm-relaxed';
+
+/** Every error of this package. The code is stable, the text is not. */
+export class TandemError extends Error {
+  /**
+   * InvalidArgument, NonFinite (with index), InvalidFormat, NotFound, DtypeMismatch, Unsupported, MemoryLimit, Device,
+   * Variable, Tensor, ViewOutOfBounds, InputBufferNotFound, Runtime; Load (with url, status): something could not be
+   * fetched or started; Destroyed: used after destroy(); Broken: the engine stopped working, create a new one.
+   */
+  readonly code: string;
+  readonly details: Record<string, unknown>;
+  readonly index?: number;
+  readonly expected?: number;
+  readonly actual?: number;
+  readonly url?: string;
+  readonly status?: number;
+}
+
+export interface EngineOptions {
+  /** Folder of tandem.wasm; default: that of this module. */
+  baseUrl?: string | URL;
+  /** Address (in Node.js also path) of tandem.wasm. */
+  wasmUrl?: string | URL;
+  /** The bytes of tandem.wasm; nothing is fetched then. */
+  wasmBinary?: ArrayBuffer | ArrayBufferView;
+  /** tandem.wasm, compiled. */
+  wasmModule?: WebAssembly.Module;
+  /** Bytes that the engine may use; default 4 GiB, of which only what is needed is taken. */
+  maximumMemory?: number;
+  isa?: InstructionSet;
+  /** Default "fast". */
+  numerics?: Numerics;
+}
+
+export interface SileroVadOptions {
+  /** silero_vad_v5.onnx or silero_vad_v6.onnx (npm @ricky0123/vad-web, folder dist), or a safetensors file of them. */
+  weights: ByteSource;
+  /** For messages; default "v5". What is computed depends on the weights alone. */
+  version?: 'v5' | 'v6';
+  /** Default 16000. */
+  sampleRate?: 16000 | 8000;
+  isa?: InstructionSet;
+  numerics?: Numerics;
+}
+
+export interface Timings {
+  readonly prepareMs: number;
+  readonly emitMs: number;
+  readonly loadMs: number;
+  readonly packMs: number;
+}
+
+/** One stream of samples from -1 to 1. */
+export interface SileroVad {
+  readonly version: string;
+  readonly sampleRate: number;
+  /** 512 at 16 kHz, 256 at 8 kHz: 32 ms. */
+  readonly windowSamples: number;
+  readonly timings: Timings;
+  /** Bytes of the emitted module. */
+  readonly moduleSize: number;
+  /** Probability of speech in one window of exactly windowSamples. */
+  step(samples: Float32Array): number;
+  /** One probability per window that these samples complete; the rest waits. */
+  process(samples: Float32Array): Float32Array;
+  /** Completes the last window with zeros. */
+  flush(): Float32Array;
+  state(): { h: Float32Array; c: Float32Array };
+  reset(): void;
+  moduleBytes(): Uint8Array;
+  destroy(): void;
+}
+
+export interface SegmentationOptions {
+  /** 8000, 16000 (default) or a multiple of 16000. */
+  sampleRate?: number;
+  /** Length of the recording; default: all windows are full. */
+  samples?: number;
+  threshold?: number;
+  negThreshold?: number;
+  minSpeechDurationMs?: number;
+  maxSpeechDurationS?: number;
+  minSilenceDurationMs?: number;
+  speechPadMs?: number;
+  minSilenceAtMaxSpeechMs?: number;
+  useLongestSilenceAtMaxSpeech?: boolean;
+  /** Positions in seconds, with timeResolution decimals, instead of samples. */
+  returnSeconds?: boolean;
+  /** 0 to 15; default 1. */
+  timeResolution?: number;
+}
+export interface Segment {
+  start: number;
+  end: number;
+}
+
+export interface VadIteratorOptions {
+  sampleRate?: 16000 | 8000;
+  threshold?: number;
+  minSilenceDurationMs?: number;
+  speechPadMs?: number;
+}
+export interface VadIterator {
+  add(probability: number): { type: 'start' | 'end'; sample: number } | null;
+  readonly triggered: boolean;
+  reset(): void;
+  destroy(): void;
+}
+
+export type TypedArray =
+  | Uint8Array | Int8Array | Uint16Array | Int16Array | Uint32Array | Int32Array
+  | BigUint64Array | BigInt64Array | Float32Array | Float64Array;
+export interface GraphPort {
+  name: string;
+  dtype: string;
+  shape: number[];
+}
+export interface CompiledGraph {
+  readonly inputs: GraphPort[];
+  readonly outputs: GraphPort[];
+  readonly variables: string[];
+  run(
+    inputs?: ArrayBufferView[] | Record<string, ArrayBufferView>,
+    variables?: Record<string, number>,
+  ): (GraphPort & { data: TypedArray })[];
+  moduleBytes(): Uint8Array;
+  destroy(): void;
+}
+
+export interface Capabilities {
+  readonly isa: InstructionSet;
+  readonly hostIsa: InstructionSet;
+  readonly relaxedSimd: boolean;
+  readonly numerics: Numerics;
+  readonly maximumMemory: number;
+}
+export interface Counters {
+  /** Detectors, graphs and iterators that are not destroyed. */
+  objects: number;
+  /** Emitted modules that are loaded. */
+  modules: number;
+  /** Places for them; used again after destroy(). */
+  tableSlots: number;
+  memoryBytes: number;
+  allocatedBytes: number;
+}
+
+export interface Engine {
+  readonly capabilities: Capabilities;
+  loadSileroVad(options: SileroVadOptions): Promise<SileroVad>;
+  compileGraph(
+    text: string,
+    options?: { constants?: Record<string, ArrayBufferView>; isa?: InstructionSet; numerics?: Numerics },
+  ): CompiledGraph;
+  speechTimestamps(probabilities: ArrayLike<number>, options?: SegmentationOptions): Segment[];
+  createVadIterator(options?: VadIteratorOptions): VadIterator;
+  counters(): Counters;
+  destroy(): void;
+}
+export function createEngine(options?: EngineOptions): Promise<Engine>;
+
+type Remote<T> = T extends (...values: infer V) => infer R ? (...values: V) => Promise<Awaited<R>> : T;
+export type WorkerVad = { [K in Exclude<keyof SileroVad, 'moduleBytes'>]: Remote<SileroVad[K]> };
+export interface WorkerEngine {
+  readonly capabilities: Capabilities;
+  loadSileroVad(options: SileroVadOptions): Promise<WorkerVad>;
+  speechTimestamps(probabilities: ArrayLike<number>, options?: SegmentationOptions): Promise<Segment[]>;
+  counters(): Promise<Counters>;
+  destroy(): Promise<void>;
+}
+/** The same in a module worker. `workerUrl`: worker.js, where a bundler has moved it. */
+export function createWorkerEngine(options?: EngineOptions & { workerUrl?: string | URL }): Promise<WorkerEngine>;

@@ -1,0 +1,57 @@
+// The engine in a module worker: executes what worker_engine.js asks for, one message at a time.
+import { createEngine } from './engine.js';
+import { TandemError } from './errors.js';
+
+let engine = null;
+const objects = new Map();
+let lastNumber = 0;
+
+function live(number) {
+  const object = objects.get(number);
+  if (!object) throw new TandemError('Destroyed', 'this object was destroyed; make a new one');
+  return object;
+}
+
+const operations = {
+  async createEngine(options) {
+    engine = await createEngine(options);
+    return engine.capabilities;
+  },
+  async loadSileroVad(options) {
+    const vad = await engine.loadSileroVad(options);
+    objects.set(++lastNumber, vad);
+    const { windowSamples, sampleRate, version, timings, moduleSize } = vad;
+    return { number: lastNumber, windowSamples, sampleRate, version, timings, moduleSize };
+  },
+  counters: () => engine.counters(),
+  speechTimestamps: (probabilities, options) => engine.speechTimestamps(probabilities, options),
+  step: (number, samples) => live(number).step(samples),
+  process: (number, samples) => live(number).process(samples),
+  flush: (number) => live(number).flush(),
+  state: (number) => live(number).state(),
+  reset: (number) => live(number).reset(),
+  destroyObject(number) {
+    objects.get(number)?.destroy();
+    objects.delete(number);
+  },
+  destroy: () => engine?.destroy(),
+};
+
+function buffersIn(result) {
+  if (ArrayBuffer.isView(result)) return [result.buffer];
+  if (result && ArrayBuffer.isView(result.h)) return [result.h.buffer, result.c.buffer];
+  return [];
+}
+
+let previous = Promise.resolve();
+self.onmessage = ({ data: { id, operation, values } }) => {
+  previous = previous.then(async () => {
+    try {
+      const result = await operations[operation](...values);
+      self.postMessage({ id, result }, buffersIn(result));
+    } catch (error) {
+      const { code = 'Runtime', message, details = {} } = error;
+      self.postMessage({ id, error: { code, message, details } });
+    }
+  });
+};

@@ -1,0 +1,114 @@
+import { TandemError } from './errors.js';
+
+/** The same interface as an Engine, every method a promise; the work is done in a worker. */
+class WorkerEngine {
+  #worker;
+  #waiting = new Map();
+  #lastId = 0;
+  #ended = null;
+
+  constructor(worker) {
+    this.#worker = worker;
+    worker.onmessage = ({ data: { id, result, error } }) => {
+      const { resolve, reject } = this.#waiting.get(id);
+      this.#waiting.delete(id);
+      if (error) reject(new TandemError(error.code, error.message, error.details));
+      else resolve(result);
+    };
+    worker.onerror = (event) => {
+      event.preventDefault?.();
+      const why = event.message || 'its script could not be loaded';
+      this.#end(new TandemError('Broken', `the worker stopped (${why}); create a new engine`));
+    };
+  }
+
+  #end(error) {
+    this.#ended = error;
+    this.#worker.terminate();
+    for (const { reject } of this.#waiting.values()) reject(error);
+    this.#waiting.clear();
+  }
+
+  call(operation, ...values) {
+    if (this.#ended) return Promise.reject(this.#ended);
+    return new Promise((resolve, reject) => {
+      const id = ++this.#lastId;
+      this.#waiting.set(id, { resolve, reject });
+      try {
+        this.#worker.postMessage({ id, operation, values });
+      } catch (error) {
+        this.#waiting.delete(id);
+        reject(new TandemError('InvalidArgument', `an argument can't be sent to a worker (${error.message})`));
+      }
+    });
+  }
+
+  async loadSileroVad(options = {}) {
+    const { weights } = options;
+    // A relative URL means the same here and there.
+    const sent = typeof weights === 'string' || weights instanceof URL
+      ? { ...options, weights: new URL(String(weights), globalThis.document?.baseURI ?? globalThis.location?.href).href }
+      : options;
+    return new WorkerVad(this, await this.call('loadSileroVad', sent));
+  }
+  speechTimestamps(probabilities, options) {
+    return this.call('speechTimestamps', probabilities, options);
+  }
+  counters() {
+    return this.call('counters');
+  }
+  async destroy() {
+    if (this.#ended) return;
+    await this.call('destroy');
+    this.#end(new TandemError('Destroyed', 'the engine was destroyed; create a new one'));
+  }
+}
+
+class WorkerVad {
+  #engine;
+  #number;
+
+  constructor(engine, { number, ...facts }) {
+    this.#engine = engine;
+    this.#number = number;
+    Object.assign(this, facts);
+  }
+
+  step(samples) {
+    return this.#engine.call('step', this.#number, samples);
+  }
+  process(samples) {
+    return this.#engine.call('process', this.#number, samples);
+  }
+  flush() {
+    return this.#engine.call('flush', this.#number);
+  }
+  state() {
+    return this.#engine.call('state', this.#number);
+  }
+  reset() {
+    return this.#engine.call('reset', this.#number);
+  }
+  destroy() {
+    return this.#engine.call('destroyObject', this.#number);
+  }
+}
+
+/** Loads the engine in a module worker. `workerUrl` is for bundlers that move worker.js. */
+export async function createWorkerEngine(options = {}) {
+  const { workerUrl, ...rest } = options;
+  const worker = workerUrl === undefined
+    ? new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
+    : new Worker(workerUrl, { type: 'module' });
+  for (const name of ['wasmUrl', 'baseUrl']) {
+    if (rest[name] !== undefined) rest[name] = new URL(String(rest[name]), import.meta.url).href;
+  }
+  const engine = new WorkerEngine(worker);
+  try {
+    engine.capabilities = await engine.call('createEngine', rest);
+  } catch (error) {
+    worker.terminate();
+    throw error;
+  }
+  return engine;
+}
