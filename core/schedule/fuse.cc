@@ -161,7 +161,7 @@ class Fuser {
       const Node& node = graph_.node(candidate);
       const bool follows = is_elementwise(info(node.op).op_class) || node.op == Op::kPermute || node.op == Op::kReshape;
       if (!follows || state_[candidate].group || !state_[candidate].forced.empty()) break;
-      if (element_count(node.shape) != element_count(graph_.node(id).shape)) break;
+      if (element_count(node.shape) != element_count(graph_.node(id).shape) || follows_an_anchor(candidate)) break;
       chain.insert(candidate);
       next.erase(next.begin());
       for (NodeId user : state_[candidate].users)
@@ -174,6 +174,15 @@ class Fuser {
       if (closed && maps_one_to_one(candidate, id)) last = candidate;
     }
     return last;
+  }
+
+  /// Is the node computed behind the accumulation of the kernel that it belongs to? Then it stays there.
+  bool follows_an_anchor(NodeId id) const {
+    for (NodeId root : state_[id].roots) {
+      const NodeId anchor = state_[root].group->anchor;
+      if (anchor != kNoNode && anchor < id && reaches(id, anchor, kNoNode)) return true;
+    }
+    return false;
   }
 
   bool maps_one_to_one(NodeId root, NodeId anchor) const {
