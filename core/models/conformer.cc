@@ -1,0 +1,180 @@
+#include "core/models/conformer.h"
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/tensor/nn.h"
+
+namespace tandem {
+namespace {
+
+/// What a score outside the mask becomes before the softmax: its weight underflows to 0.
+constexpr double kMaskedScore = -10000.0;
+
+AffineWeights affine(const GigaAmWeights& weights, const std::string& name) {
+  return {weights(name + ".weight"), weights(name + ".bias")};
+}
+
+Tensor apply(const AffineWeights& layer, const Tensor& x) { return linear(x, layer.weight, layer.bias); }
+
+Tensor normalise(const AffineWeights& norm, const Tensor& x) { return layer_norm(x, norm.weight, norm.bias); }
+
+/// A convolution of kernel 1 as a linear layer.
+AffineWeights pointwise(const GigaAmWeights& weights, const std::string& name) {
+  AffineWeights layer = affine(weights, name);
+  layer.weight = layer.weight.squeeze(2);
+  return layer;
+}
+
+/// Frame numbers below the lane's length: bool [b, t].
+Tensor frames_before(const Tensor& lengths, const Dim& frames) {
+  return less(arange(frames, DType::kI32), lengths.unsqueeze(1));
+}
+
+/// Rotates the pairs (j, j + size / 2) of each head: x [b, t, heads, size].
+Tensor rotate(const Tensor& x, const RotaryTables& rotary) {
+  const std::vector<Tensor> half = x.chunk(-1, 2);
+  return concat({half[0] * rotary.cosine - half[1] * rotary.sine, half[1] * rotary.cosine + half[0] * rotary.sine}, -1);
+}
+
+}  // namespace
+
+ConformerLayer::ConformerLayer(const ConformerConfig& config, const GigaAmWeights& weights, const std::string& prefix)
+    : config_(config),
+      feed_forward1_(feed_forward(weights, prefix, "1")),
+      feed_forward2_(feed_forward(weights, prefix, "2")),
+      norm_attention_(affine(weights, prefix + "norm_self_att")),
+      query_(affine(weights, prefix + "self_attn.linear_q")),
+      key_(affine(weights, prefix + "self_attn.linear_k")),
+      value_(affine(weights, prefix + "self_attn.linear_v")),
+      out_(affine(weights, prefix + "self_attn.linear_out")),
+      norm_convolution_(affine(weights, prefix + "norm_conv")),
+      pointwise1_(pointwise(weights, prefix + "conv.pointwise_conv1")),
+      depthwise_(affine(weights, prefix + "conv.depthwise_conv")),
+      inner_norm_(affine(weights, prefix + "conv.batch_norm")),
+      pointwise2_(pointwise(weights, prefix + "conv.pointwise_conv2")),
+      norm_out_(affine(weights, prefix + "norm_out")) {
+  if (config_.conv_norm != ConvolutionNorm::kBatchNorm) return;
+  // Batch norm is a scale and a shift per channel: they go into the convolution before it.
+  const std::string norm = prefix + "conv.batch_norm.";
+  const Tensor scale = inner_norm_.weight / sqrt(weights(norm + "running_var") + 1e-5);
+  depthwise_.bias = (depthwise_.bias - weights(norm + "running_mean")) * scale + inner_norm_.bias;
+  depthwise_.weight = depthwise_.weight * scale.unsqueeze(1).unsqueeze(2);
+}
+
+ConformerLayer::FeedForward ConformerLayer::feed_forward(const GigaAmWeights& weights, const std::string& prefix,
+                                                         const std::string& number) const {
+  const std::string name = prefix + "feed_forward" + number;
+  return {affine(weights, prefix + "norm_feed_forward" + number), affine(weights, name + ".linear1"),
+          affine(weights, name + ".linear2")};
+}
+
+Tensor ConformerLayer::FeedForward::forward(const Tensor& x) const {
+  return apply(linear2, silu(apply(linear1, normalise(norm, x))));
+}
+
+Tensor ConformerLayer::attention(const Tensor& x, const RotaryTables& rotary, const FrameMask& valid) const {
+  const Dim b = x.dim(0), t = x.dim(1);
+  const Shape split = {b, t, config_.n_heads, config_.head_size()};
+  const auto heads = [&split](const Tensor& y) { return y.reshape(split).permute({0, 2, 1, 3}); };
+  const Tensor y = normalise(norm_attention_, x);
+  // The features are rotated before the projections, not after them as usual.
+  const Tensor rotated = rotate(y.reshape(split), rotary).reshape(y.shape());
+  const Tensor q = heads(apply(query_, rotated)), k = heads(apply(key_, rotated)), v = heads(apply(value_, y));
+  const Tensor scores = matmul(q, k.transpose(-1, -2)) * (1.0 / std::sqrt(static_cast<double>(config_.head_size())));
+  const Tensor weights = softmax(where(valid.keys, scores, kMaskedScore), -1);
+  return apply(out_, matmul(weights, v).permute({0, 2, 1, 3}).reshape(x.shape()));
+}
+
+Tensor ConformerLayer::convolution(const Tensor& x, const FrameMask& valid) const {
+  Tensor y = glu(apply(pointwise1_, normalise(norm_convolution_, x)), -1);
+  y = where(valid.rows, y, 0).transpose(1, 2);
+  y = conv1d(y, depthwise_.weight, depthwise_.bias,
+             {.padding = (config_.conv_kernel_size - 1) / 2, .groups = config_.d_model})
+          .transpose(1, 2);
+  if (config_.conv_norm == ConvolutionNorm::kLayerNorm) y = normalise(inner_norm_, y);
+  return apply(pointwise2_, silu(y));
+}
+
+Tensor ConformerLayer::forward(Tensor x, const RotaryTables& rotary, const FrameMask& valid,
+                               std::vector<Tensor>* trace) const {
+  const auto note = [trace](const Tensor& stream) {
+    if (trace != nullptr) trace->push_back(stream);
+  };
+  x = x + feed_forward1_.forward(x) * 0.5;
+  note(x);
+  x = x + attention(x, rotary, valid);
+  note(x);
+  x = x + convolution(x, valid);
+  note(x);
+  x = x + feed_forward2_.forward(x) * 0.5;
+  note(x);
+  return normalise(norm_out_, x);
+}
+
+Conformer::Conformer(const ConformerConfig& config, const GigaAmWeights& weights) : config_(config) {
+  for (int64_t i = 0; i < config.stages(); ++i)
+    stages_.push_back(affine(weights, concat("encoder.pre_encode.conv.", 2 * i)));
+  if (config.subsampling == Subsampling::kConv2d) subsampling_out_ = affine(weights, "encoder.pre_encode.out");
+  for (int64_t i = 0; i < config.n_layers; ++i)
+    layers_.emplace_back(config, weights, concat("encoder.layers.", i, "."));
+}
+
+EncodedBatch Conformer::subsample(Tensor mel, Tensor lengths) const {
+  const bool flat = config_.subsampling == Subsampling::kConv1d;
+  const int64_t pad = (config_.subs_kernel_size - 1) / 2;
+  // v3 [b, channels, t]; v2 [b, channels, t, features].
+  Tensor x = flat ? mel : mel.transpose(1, 2).unsqueeze(1);
+  const auto clear_tail = [&](const Tensor& y) {
+    Tensor valid = frames_before(lengths, y.dim(2)).unsqueeze(1);
+    if (!flat) valid = valid.unsqueeze(3);
+    return where(valid, y, 0);
+  };
+  x = clear_tail(x);
+  for (const AffineWeights& stage : stages_) {
+    x = flat ? conv1d(x, stage.weight, stage.bias, {.stride = 2, .padding = pad})
+             : conv2d(x, stage.weight, stage.bias, {.stride = {2, 2}, .padding = {pad, pad}});
+    lengths = shift_right(lengths + 1, 1);
+    x = relu(clear_tail(x));
+  }
+  if (flat) return {x.transpose(1, 2), lengths};
+  return {apply(subsampling_out_, x.permute({0, 2, 1, 3}).flatten(2, 3)), lengths};
+}
+
+RotaryTables Conformer::rotary_tables(const Dim& frames) const {
+  // The table of the most frames is a constant; a batch reads its beginning. Angles reach thousands of radians, where
+  // f32 would have lost three digits.
+  const int64_t size = config_.head_size();
+  const Tensor pair = arange(size / 2).cast(DType::kF64);
+  const Tensor frequency = pow(static_cast<double>(config_.pos_emb_max_len), pair * (-2.0 / static_cast<double>(size)));
+  const Tensor angle = arange(frames.upper()).cast(DType::kF64).unsqueeze(1) * frequency;
+  const auto table = [&](const Tensor& values) {
+    return values.cast(DType::kF32).shrink({{0, frames}, {0, size / 2}}).unsqueeze(1);
+  };
+  return {table(cos(angle)), table(sin(angle))};
+}
+
+EncodedBatch Conformer::forward_batch(const Tensor& mel, const Tensor& lengths, const Dim& b, const Dim& t,
+                                      std::vector<Tensor>* trace) const {
+  if (mel.rank() != 3 || !mel.dim(1).is(config_.feat_in) || lengths.rank() != 1)
+    throw TensorError(concat("the encoder takes mel [b, ", config_.feat_in, ", t] and lengths [b], not ",
+                             text(mel.shape()), " and ", text(lengths.shape())));
+  if (t.upper() > config_.most_frames())
+    throw TensorError(concat("t may be ", t.upper(), " mel frames, but the positions of the encoder end at ",
+                             config_.most_frames(), "; set a smaller upper bound"),
+                      ErrorCode::kInvalidArgument);
+  auto [x, encoded_lengths] =
+      subsample(mel.shrink({{0, b}, {0, config_.feat_in}, {0, t}}), lengths.shrink({{0, b}}).cast(DType::kI32));
+  if (trace != nullptr) trace->push_back(x);
+  const RotaryTables rotary = rotary_tables(x.dim(1));
+  const Tensor valid = frames_before(encoded_lengths, x.dim(1));
+  const FrameMask mask = {valid.unsqueeze(2), valid.unsqueeze(1).unsqueeze(1)};
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    x = layers_[i].forward(x, rotary, mask, i == 0 ? trace : nullptr);
+    if (trace != nullptr) trace->push_back(x);
+  }
+  return {x, encoded_lengths};
+}
+
+}  // namespace tandem
