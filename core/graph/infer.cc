@@ -224,17 +224,15 @@ Node infer_node(const Graph& graph, Op op, std::span<const NodeId> operands, Att
       infer_detail::infer_leaf(inference, dtype, std::move(shape));
       break;
     case OpClass::kUnary:
+    case OpClass::kBinary:
     case OpClass::kTernary:
       infer_detail::infer_elementwise(inference, dtype);
       break;
-    case OpClass::kBinary:
+    case OpClass::kMovement:
       if (op == Op::kGather)
         infer_detail::infer_gather(inference);
       else
-        infer_detail::infer_elementwise(inference, dtype);
-      break;
-    case OpClass::kMovement:
-      infer_detail::infer_movement(inference, std::move(shape));
+        infer_detail::infer_movement(inference, std::move(shape));
       break;
     case OpClass::kNary:
       infer_detail::infer_concat(inference);

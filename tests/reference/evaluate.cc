@@ -282,7 +282,7 @@ void Evaluator::run(const std::vector<NodeId>& nodes) {
         values_[id] = leaf(node);
         break;
       case OpClass::kMovement:
-        values_[id] = movement(node);
+        values_[id] = node.op == Op::kGather ? gathering(node) : movement(node);
         break;
       case OpClass::kNary:
         values_[id] = concatenation(node);
@@ -294,7 +294,7 @@ void Evaluator::run(const std::vector<NodeId>& nodes) {
         values_[id] = contraction(node);
         break;
       default:
-        values_[id] = node.op == Op::kGather ? gathering(node) : elementwise(node);
+        values_[id] = elementwise(node);
     }
     TANDEM_CHECK(values_[id].shape == numbers(node.shape), concat("the reference's shape of ", name_of(node.op)));
   }
