@@ -1,0 +1,16 @@
+// expect: execute_bound() takes one value for each TANDEM_VAR
+// expect: t_GETS_NO_VALUE
+#include <tandem/tandem.h>
+
+struct Model {};
+
+struct Adder : tandem::Wrapper<Adder, Model> {
+  using Wrapper::Wrapper;
+  TANDEM_VAR(b, 1, 4)
+  TANDEM_VAR(t, 1, 8)
+  TANDEM_INPUT(left)
+  TANDEM_INPUT(right)
+  TANDEM_BUILD(left, right) { return left + right; }
+};
+
+void use(Adder& adder) { (void)adder.execute_bound(2); }

@@ -1,0 +1,11 @@
+// expect: sum_MUST_BE_A_DECLARED_INPUT_STATE_OR_VARIABLE
+#include <tandem/tandem.h>
+
+struct Model {};
+
+struct Adder : tandem::Wrapper<Adder, Model> {
+  using Wrapper::Wrapper;
+  TANDEM_INPUT(left)
+  TANDEM_OUTPUT(sum)
+  TANDEM_BUILD(left, sum) { return {as_sum(left + sum)}; }
+};

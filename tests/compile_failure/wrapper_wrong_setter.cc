@@ -1,0 +1,15 @@
+// expect: with_time_bound
+#include <tandem/tandem.h>
+
+struct Model {};
+
+struct Adder : tandem::Wrapper<Adder, Model> {
+  using Wrapper::Wrapper;
+  TANDEM_VAR(b, 1, 4)
+  TANDEM_VAR(t, 1, 8)
+  TANDEM_INPUT(left)
+  TANDEM_INPUT(right)
+  TANDEM_BUILD(left, right) { return left + right; }
+};
+
+void use(Adder& adder) { adder.with_time_bound(3); }
