@@ -90,12 +90,15 @@ foreach(file IN LISTS compile_failures)
   set_tests_properties(compile_failure.${stem} PROPERTIES LABELS compile)
 endforeach()
 
+# Not part of the test run. What is written by hand gets every help that the compiler can give.
 tandem_files(benchmarks FILES tests/bench/*_bench.cc)
 if(benchmarks)
-  find_package(benchmark REQUIRED)
+  tandem_part(tandem_bench_support FILES tests/bench/*.cc EXCLUDE "_bench\\.cc$" LINK tandem_test_support)
+  set_source_files_properties(tests/bench/yardstick_silero.cc tests/bench/yardstick_loops.cc PROPERTIES
+    COMPILE_OPTIONS "-O3;-march=native;-mprefer-vector-width=512;-ffp-contract=fast;-Wno-pass-failed")
   foreach(file IN LISTS benchmarks)
     cmake_path(GET file STEM stem)
     cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE relative)
-    tandem_program(${stem} FILES ${relative} LINK tandem_native benchmark::benchmark DEFINITIONS ${test_definitions})
+    tandem_program(${stem} FILES ${relative} LINK tandem_bench_support)
   endforeach()
 endif()

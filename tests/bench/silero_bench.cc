@@ -1,0 +1,85 @@
+// One step of Silero VAD v5 at 16 kHz: the engine at every instruction set, beside the same work written by hand and
+// beside onnxruntime, all in alternation in one process.
+
+#include <cmath>
+#include <cstdio>
+
+#include "backends/clang/clang_backend.h"
+#include "core/base/text.h"
+#include "tests/bench/contest.h"
+#include "tests/bench/onnxruntime_peer.h"
+#include "tests/bench/silero_plan.h"
+#include "tests/bench/yardstick_silero.h"
+#include "tests/support/golden.h"
+#include "tests/support/silero_stepper.h"
+
+namespace tandem::bench {
+namespace {
+
+void run(Report& report) {
+  const SileroWeights weights = testing::silero_weights("v5", 16000);
+  const std::shared_ptr<Backend> backend = make_clang_backend(ClangBackendOptions::from_environment());
+  std::vector<float> chunk(576);
+  for (size_t i = 0; i < chunk.size(); i++) chunk[i] = 0.3f * std::sin(static_cast<float>(i) * 0.05f);
+
+  std::vector<Contender> contenders;
+  std::vector<std::unique_ptr<SileroYardstick>> yardsticks;
+  for (int width : {16, 8, 4}) {
+    yardsticks.push_back(SileroYardstick::make(weights, width));
+    contenders.push_back({concat("hand-written, ", width, " lanes"),
+                          [&chunk, yardstick = yardsticks.back().get()] { yardstick->step(chunk.data()); }});
+  }
+  std::vector<std::unique_ptr<Plan>> plans;
+  for (const char* isa : {"avx512", "avx2", "sse+fma", "sse"})
+    for (Numerics numerics : {Numerics::kFast, Numerics::kReproducible}) {
+      const Capabilities capabilities = *capabilities_named(isa);
+      if (capabilities.vector_bytes > backend->capabilities().vector_bytes) continue;
+      plans.push_back(silero_plan(weights, backend, capabilities, numerics));
+      contenders.push_back({concat(isa, " ", name_of(numerics)),
+                            [&chunk, plan = plans.back().get()] { silero_step(*plan, chunk.data()); }});
+    }
+  std::string reason;
+  const auto peer = OnnxruntimeSilero::make(testing::silero_onnx_path("v5"), reason);
+  if (peer)
+    contenders.push_back({"onnxruntime", [&] { peer->step(chunk.data()); }});
+  else
+    report.note(reason);
+
+  // All must agree before their times mean anything.
+  std::vector<float> answers;
+  for (int i = 0; i < 4; i++) {
+    answers.clear();
+    for (const auto& yardstick : yardsticks) answers.push_back(yardstick->step(chunk.data()));
+    for (const auto& plan : plans) answers.push_back(silero_step(*plan, chunk.data()));
+    if (peer) answers.push_back(peer->step(chunk.data()));
+  }
+  for (float answer : answers)
+    if (!(std::abs(answer - answers[0]) < 1e-4f)) throw std::runtime_error("the contenders disagree");
+
+  const std::vector<Timing> timings = compete(contenders, 50, 1500);
+  for (const Timing& timing : timings)
+    report.row(timing.name,
+               {{"median us", timing.median},
+                {"min us", timing.minimum},
+                {"x hand16", ratio(timing, timings[0])},
+                {"min x hand16", timing.minimum / timings[0].minimum},
+                {"ort / this", peer ? nlohmann::json(ratio(timings.back(), timing)) : nlohmann::json("-")}});
+  for (size_t i = 3; i + 1 < 3 + plans.size(); i += 2)
+    report.note(concat(timings[i].name, ": reproducible costs ",
+                       std::round(ratio(timings[i + 1], timings[i]) * 100) / 100, " x"));
+}
+
+}  // namespace
+}  // namespace tandem::bench
+
+int main(int argc, char** argv) {
+  tandem::bench::Report report(argc, argv, "One step of Silero VAD v5, 16 kHz, one thread");
+  try {
+    tandem::bench::run(report);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  report.finish();
+  return 0;
+}
