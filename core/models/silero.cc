@@ -55,7 +55,7 @@ Tensor Silero::spectrum(const Tensor& chunk) const {
   return sqrt(real * real + imaginary * imaginary);
 }
 
-Tensor Silero::forward_chunk(const Tensor& chunk, const Tensor& h, const Tensor& c) const {
+Silero::Step Silero::step(const Tensor& chunk, const Tensor& h, const Tensor& c) const {
   if (!same(chunk.shape(), Shape{1, sizes_.chunk()}))
     throw TensorError(concat("Silero VAD at ", sample_rate_, " Hz takes a chunk of shape [1, ", sizes_.chunk(), "] (",
                              sizes_.context, " samples of context and ", sizes_.window, " new ones), not ",
@@ -73,7 +73,12 @@ Tensor Silero::forward_chunk(const Tensor& chunk, const Tensor& h, const Tensor&
   const LstmOutput state = lstm_cell(x, h, c, lstm_weight_ih_, lstm_weight_hh_, lstm_bias_ih_, lstm_bias_hh_);
   // The state that goes on is the one before this relu.
   const Tensor speech = sigmoid(conv1d(relu(state.h).unsqueeze(2), final_weight_, final_bias_));  // [1, 1, 1]
-  return concat({speech.mean({2}), state.h, state.c}, 1);
+  return {speech.mean({2}), state};
+}
+
+Tensor Silero::forward_chunk(const Tensor& chunk, const Tensor& h, const Tensor& c) const {
+  const Step result = step(chunk, h, c);
+  return concat({result.probability, result.state.h, result.state.c}, 1);
 }
 
 }  // namespace tandem

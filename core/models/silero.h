@@ -34,9 +34,15 @@ class Silero {
   int64_t sample_rate() const { return sample_rate_; }
   const SileroSizes& sizes() const { return sizes_; }
 
+  /// What one chunk gives.
+  struct Step {
+    Tensor probability;  ///< [1, 1]
+    LstmOutput state;    ///< The new h and c, [1, 128] each.
+  };
   /// chunk [1, 576] (8 kHz: [1, 288]): context and window, samples in [-1, 1]; h and c [1, 128]: the state, zeros at
-  /// the start of a stream. Gives [1, 257]: the probability, the new h and the new c. Any other length is a
-  /// TensorError: the network would accept it and answer nonsense.
+  /// the start of a stream. Any other length is a TensorError: the network would accept it and answer nonsense.
+  Step step(const Tensor& chunk, const Tensor& h, const Tensor& c) const;
+  /// The same as one tensor [1, 257]: probability, h, c.
   Tensor forward_chunk(const Tensor& chunk, const Tensor& h, const Tensor& c) const;
 
  private:

@@ -1,0 +1,89 @@
+#include "native/built_in_models.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/text.h"
+#include "native/silero_target.h"
+
+namespace tandem {
+namespace {
+
+/// An option that no model takes must not be lost in silence.
+Result<void> no_options(const std::string& model, const nlohmann::json& options) {
+  if (options.empty()) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              concat("--config has \"", options.begin().key(), "\", but ", model, " takes no options"));
+}
+
+/// The f32 vector `name` of the inputs.
+Result<std::vector<float>> vector_input(const WeightFile& inputs, const std::string& name) {
+  TANDEM_TRY(tensor, inputs.get(name));
+  if (tensor->shape.size() != 1 || tensor->dtype != DType::kF32)
+    return fail(ErrorCode::kDtypeMismatch, concat(inputs.origin(), ": tensor \"", name, "\" is ", tensor->type_text(),
+                                                  "; f32 with one axis is needed"));
+  return tensor->values<float>();
+}
+
+void add_output(WeightFile& outputs, const std::string& name, std::span<const float> values) {
+  const auto owner = std::make_shared<std::vector<float>>(values.begin(), values.end());
+  WeightTensor tensor;
+  tensor.name = name;
+  tensor.shape = {static_cast<int64_t>(owner->size())};
+  tensor.bytes = std::as_bytes(std::span<const float>(*owner));
+  outputs.keep(owner);
+  if (auto added = outputs.add(std::move(tensor)); !added) throw InternalError(added.error().message);
+}
+
+Result<WeightFile> run_silero(SileroVad& vad, const WeightFile& inputs) {
+  TANDEM_TRY(samples, vector_input(inputs, "samples"));
+  std::vector<float> probabilities;
+  if (auto pushed = vad.push(samples, probabilities); !pushed)
+    return fail(pushed.error().code, concat(inputs.origin(), ": samples: ", pushed.error().message));
+  if (auto flushed = vad.flush(probabilities); !flushed) return tl::unexpected<JitError>(flushed.error());
+  TANDEM_TRY(h, vad.h());
+  TANDEM_TRY(c, vad.c());
+  WeightFile outputs;
+  add_output(outputs, "probabilities", probabilities);
+  add_output(outputs, "h", h);
+  add_output(outputs, "c", c);
+  return outputs;
+}
+
+BuiltInModel silero(const std::string& version, int64_t rate) {
+  BuiltInModel model;
+  model.name = concat("silero-", version, rate == 16000 ? "-16k" : "-8k");
+  model.summary = "samples f32 [n] -> probabilities f32 [windows], h and c f32 [128]";
+  const auto load = [name = model.name, version, rate](const ModelRequest& request) -> Result<SileroVad> {
+    if (auto checked = no_options(name, request.options); !checked) return tl::unexpected<JitError>(checked.error());
+    return load_silero(version, rate, request.weights, request.config);
+  };
+  model.run = [load](const ModelRequest& request, const WeightFile& inputs) -> Result<WeightFile> {
+    TANDEM_TRY(vad, load(request));
+    return run_silero(vad, inputs);
+  };
+  model.prepare = [load](const ModelRequest& request) -> Result<PreparedModel> {
+    TANDEM_TRY(vad, load(request));
+    const auto owner = std::make_shared<SileroVad>(std::move(vad));
+    return PreparedModel{owner, &owner->jit().session()};
+  };
+  return model;
+}
+
+}  // namespace
+
+const std::vector<BuiltInModel>& built_in_models() {
+  static const std::vector<BuiltInModel> models = {silero("v5", 16000), silero("v5", 8000), silero("v6", 16000),
+                                                   silero("v6", 8000)};
+  return models;
+}
+
+Result<const BuiltInModel*> find_model(const std::string& name) {
+  std::vector<std::string> names;
+  for (const BuiltInModel& model : built_in_models()) {
+    if (model.name == name) return &model;
+    names.push_back(model.name);
+  }
+  return fail(ErrorCode::kInvalidArgument, concat("unknown model \"", name, "\"; there are ", join(names)));
+}
+
+}  // namespace tandem

@@ -1,0 +1,65 @@
+// tandem run: any built-in model on tensors by name.
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "core/base/text.h"
+#include "native/built_in_models.h"
+#include "native/byte_input.h"
+#include "native/command.h"
+#include "native/tool_options.h"
+#include "native/weight_files.h"
+
+namespace tandem {
+namespace {
+
+/// The options of a model: a JSON object.
+Result<nlohmann::json> read_options(const std::string& path) {
+  if (path.empty()) return nlohmann::json::object();
+  TANDEM_TRY(bytes, read_all_bytes(path));
+  const auto* begin = reinterpret_cast<const char*>(bytes.data());
+  nlohmann::json options = nlohmann::json::parse(begin, begin + bytes.size(), nullptr, false);
+  if (!options.is_object())
+    return fail(ErrorCode::kInvalidFormat, concat("the options in ", path, " are not a JSON object"));
+  return options;
+}
+
+struct RunCommand {
+  std::string model, weights, inputs, outputs, options;
+  TargetOptions target;
+
+  Result<void> run() const {
+    TANDEM_TRY(found, find_model(model));
+    TANDEM_TRY(model_options, read_options(options));
+    TANDEM_TRY(input_file, read_weight_file(inputs));
+    TANDEM_TRY(config, target.config());
+    TANDEM_TRY(results, found->run({weights, model_options, config}, input_file));
+    report_target_notes();
+    return write_safetensors_file(outputs, results.tensors());
+  }
+};
+
+std::string names_and_summaries() {
+  std::string text = "Models:";
+  for (const BuiltInModel& model : built_in_models()) text += concat("\n  ", model.name, ": ", model.summary);
+  return text;
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& tool, int& exit_code) {
+  const auto state = std::make_shared<RunCommand>();
+  CLI::App& command = *tool.add_subcommand("run", "Run a built-in model on tensors by name");
+  command.add_option("MODEL", state->model, "Name of the model, see below")->required();
+  command.add_option("--weights", state->weights, "File or folder of weights; default: the installed npm package's");
+  command.add_option("--inputs", state->inputs, "safetensors file with the inputs by name")->required();
+  command.add_option("--outputs", state->outputs, "safetensors file to write")->required();
+  command.add_option("--config", state->options, "JSON file with options of the model");
+  state->target.add_to(command);
+  command.footer(names_and_summaries());
+  command.callback([state, &exit_code] {
+    if (auto done = state->run(); !done) exit_code = report_error(done.error());
+  });
+}
+
+}  // namespace tandem

@@ -1,0 +1,149 @@
+// tandem show and tandem profile: what a model became, and where its time goes.
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "backends/clang/clang_backend.h"
+#include "core/base/text.h"
+#include "native/built_in_models.h"
+#include "native/command.h"
+#include "native/tool_options.h"
+
+namespace tandem {
+namespace {
+
+/// What both commands need: a model by name, prepared.
+struct Prepared {
+  std::string model, weights;
+  TargetOptions target;
+
+  void add_to(CLI::App& command) {
+    command.add_option("MODEL", model, "Name of the model: see tandem run --help")->required();
+    command.add_option("--weights", weights, "File or folder of weights; default: the installed npm package's");
+    target.add_to(command);
+  }
+
+  Result<PreparedModel> prepare(const PrepareConfig& config) const {
+    TANDEM_TRY(found, find_model(model));
+    const nlohmann::json options = nlohmann::json::object();
+    return found->prepare({weights, options, config});
+  }
+};
+
+struct ShowCommand : Prepared {
+  std::string stage;
+
+  Result<std::string> text() const {
+    TANDEM_TRY(config, target.config());
+    const std::string backend = config.backend->name();
+    if (const std::string need = stage == "c" || stage == "asm" ? "native"
+                                 : stage == "wat"               ? "wasm"
+                                                                : backend;
+        need != backend)
+      return fail(ErrorCode::kInvalidArgument, concat("--stage ", stage, " needs --target ", need));
+    TANDEM_TRY(prepared, prepare(config));
+    const Plan& plan = *prepared.session->plan();
+    if (stage == "kernel") {
+      TANDEM_TRY(kernels, prepared.session->prepared_kernels());
+      std::string all;
+      for (const PreparedKernel& kernel : kernels)
+        all += concat("# ", kernel.calls, " calls per step\n", kernel.text, "\n");
+      return all;
+    }
+    if (stage == "schedule") return calls_text(plan);
+    if (stage == "c" || stage == "wat") return plan.executable().source();
+    if (stage == "asm") {
+      const auto capabilities = config.isa.empty() ? config.backend->capabilities() : *capabilities_named(config.isa);
+      return static_cast<ClangBackend&>(*config.backend).assembly(plan.program(), capabilities);
+    }
+    return fail(ErrorCode::kInvalidArgument, concat("--stage is \"", stage, "\": use schedule, kernel, c, wat or asm"));
+  }
+
+  /// One line per call: kernel, where it comes from, its buffers.
+  static std::string calls_text(const Plan& plan) {
+    std::string text;
+    const auto list = [&](const char* phase, const std::vector<KernelCall>& calls) {
+      for (const KernelCall& call : calls) {
+        text += concat(phase, " ", plan.program().kernels[call.kernel].name, "  # ", call.origin, "\n");
+        for (const uint32_t slot : call.slots)
+          text += concat(
+              "    ", plan.program().slots[slot].name.empty() ? concat("slot ", slot) : plan.program().slots[slot].name,
+              " ", name_of(plan.program().slots[slot].dtype), " ", plan.program().slots[slot].bytes, " bytes\n");
+      }
+    };
+    list("prepare", plan.program().prepare_calls);
+    list("step", plan.program().step_calls);
+    return text + concat("arena ", plan.statistics().arena_bytes, " bytes, while preparing ",
+                         plan.statistics().temporary_bytes, " bytes more\n");
+  }
+};
+
+struct ProfileCommand : Prepared {
+  int64_t steps = 200;
+
+  Result<std::string> text() const {
+    if (steps < 1) return fail(ErrorCode::kInvalidArgument, concat("--steps is ", steps, ": it must be at least 1"));
+    TANDEM_TRY(config, target.config());
+    TANDEM_TRY(prepared, prepare(config));
+    std::vector<KernelProfile> best;
+    for (int64_t i = 0; i < steps; ++i) {
+      TANDEM_TRY(profiles, prepared.session->execute_profiled());
+      if (best.empty()) best = profiles;
+      for (size_t k = 0; k < best.size(); ++k) best[k].wall_us = std::min(best[k].wall_us, profiles[k].wall_us);
+    }
+    return table(best, *prepared.session->plan(), config);
+  }
+
+  static std::string table(const std::vector<KernelProfile>& profiles, const Plan& plan, const PrepareConfig& config) {
+    double total = 0;
+    for (const KernelProfile& profile : profiles) total += profile.wall_us;
+    char line[512];
+    std::string text = "  share        us      flops      bytes  kernel (origin)\n";
+    for (const KernelProfile& profile : profiles) {
+      std::snprintf(line, sizeof line, "%6.1f%% %9.2f %10lld %10lld  %s (%s)\n",
+                    total > 0 ? 100 * profile.wall_us / total : 0, profile.wall_us,
+                    static_cast<long long>(profile.flops), static_cast<long long>(profile.bytes),
+                    profile.kernel.c_str(), profile.origin.c_str());
+      text += line;
+    }
+    const PlanStatistics& s = plan.statistics();
+    std::snprintf(line, sizeof line,
+                  "%zu calls, %.2f us in kernels at their fastest (%s)\nprepared in %.1f ms: schedule %.1f, compile "
+                  "%.1f (%d units compiled, %d from the cache), weights %.1f\n",
+                  profiles.size(), total, target_text(config).c_str(), s.schedule_ms + s.compile_ms + s.prepare_ms,
+                  s.schedule_ms, s.compile_ms, s.compile.compiled_units, s.compile.cached_units, s.prepare_ms);
+    return text + line;
+  }
+};
+
+template <typename Command>
+void run_and_write(const Command& command, int& exit_code) {
+  auto text = command.text();
+  report_target_notes();
+  if (!text) {
+    exit_code = report_error(text.error());
+  } else if (auto written = write_standard_output(*text); !written) {
+    exit_code = report_error(written.error());
+  }
+}
+
+}  // namespace
+
+void add_show_command(CLI::App& tool, int& exit_code) {
+  const auto state = std::make_shared<ShowCommand>();
+  CLI::App& command = *tool.add_subcommand("show", "Print a stage of a model's way to machine code");
+  state->add_to(command);
+  command.add_option("--stage", state->stage, "schedule, kernel, c, wat or asm")->required();
+  command.callback([state, &exit_code] { run_and_write(*state, exit_code); });
+}
+
+void add_profile_command(CLI::App& tool, int& exit_code) {
+  const auto state = std::make_shared<ProfileCommand>();
+  CLI::App& command = *tool.add_subcommand("profile", "Time the kernels of a model, one by one");
+  state->add_to(command);
+  command.add_option("--steps", state->steps, "How often; the fastest of each kernel counts")->capture_default_str();
+  command.callback([state, &exit_code] { run_and_write(*state, exit_code); });
+}
+
+}  // namespace tandem

@@ -1,0 +1,162 @@
+// tandem vad: finds speech in sound files.
+
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "core/base/text.h"
+#include "native/command.h"
+#include "native/resample.h"
+#include "native/silero_target.h"
+#include "native/sound_file.h"
+#include "native/tool_options.h"
+
+namespace tandem {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Rewrites one line of a terminal; silent elsewhere and for what is done in a moment.
+class Progress {
+ public:
+  Progress(std::string file, int64_t total) : file_(std::move(file)), total_(total), terminal_(error_is_terminal()) {}
+  ~Progress() {
+    if (shown_) std::fprintf(stderr, "\r\033[K");
+  }
+  void show(int64_t done) {
+    if (!terminal_ || seconds_since(last_) < 0.2) return;
+    last_ = Clock::now();
+    shown_ = true;
+    std::fprintf(stderr, "\r\033[K%s: %d %%", file_.c_str(), static_cast<int>(done * 100 / total_));
+  }
+
+ private:
+  std::string file_;
+  int64_t total_;
+  bool terminal_;
+  bool shown_ = false;
+  Clock::time_point last_ = Clock::now();
+};
+
+class VadCommand {
+ public:
+  /// The command keeps itself alive in its callback.
+  static void add(CLI::App& tool, int& exit_code) {
+    const auto self = std::make_shared<VadCommand>();
+    CLI::App& command = *tool.add_subcommand("vad", "Find speech in sound files");
+    command.add_option("FILE", self->files_, "Sound files of any format that libsndfile reads; - is standard input")
+        ->required();
+    command.add_option("--model", self->version_, "Version of Silero VAD: v5 or v6")->capture_default_str();
+    command.add_option("--weights", self->weights_, "File or folder of weights (ONNX or safetensors)");
+    command.add_option("--raw", self->raw_, "Headerless PCM: s16le:RATE or s16le:RATE:CHANNELS");
+    self->target_.add_to(command);
+    self->segment_.add_to(command);
+    command.callback([self, &exit_code] { exit_code = self->run(); });
+  }
+
+ private:
+  int run() {
+    const auto format = segment_.finish();
+    if (!format) return report_error(format.error());
+    if (!raw_.empty()) {
+      auto parsed = parse_raw_format(raw_);
+      if (!parsed) return report_error(parsed.error());
+      raw_format_ = *parsed;
+    }
+    auto config = target_.config();
+    if (!config) return report_error(config.error());
+    config_ = *config;
+    // A file that fails does not take the others' results with it.
+    int exit_code = kExitSuccess;
+    std::vector<SegmentReport> reports;
+    for (const std::string& file : files_) {
+      auto report = detect(file);
+      if (report)
+        reports.push_back(std::move(*report));
+      else
+        exit_code = std::max<int>(exit_code, report_error(report.error()));
+    }
+    if (!reports.empty()) {
+      if (auto written = write_standard_output(format_segments(reports, *format, segment_.probabilities)); !written)
+        exit_code = std::max<int>(exit_code, report_error(written.error()));
+    }
+    report_target_notes();
+    report_speed();
+    return exit_code;
+  }
+
+  Result<SegmentReport> detect(const std::string& file) {
+    TANDEM_TRY(sound, raw_.empty() ? read_sound_file(file) : read_raw_file(file, raw_format_));
+    if (!sound.note.empty()) report_note(concat(file, ": ", sound.note));
+    SavedProbabilities found;
+    found.file = file;
+    found.model = version_;
+    found.sample_rate = sound.sample_rate;
+    found.samples = static_cast<int64_t>(sound.samples.size());
+    found.model_rate = sound.sample_rate == 8000 ? 8000 : 16000;
+    TANDEM_TRY(vad, model_for(*found.model_rate));
+    const Clock::time_point start = Clock::now();
+    std::vector<float> samples = std::move(sound.samples);
+    if (sound.sample_rate != *found.model_rate && !samples.empty()) {
+      TANDEM_TRY(resampled, resample(samples, sound.sample_rate, *found.model_rate));
+      samples = std::move(resampled);
+    }
+    if (auto done = run_model(*vad, samples, found); !done) return tl::unexpected<JitError>(done.error());
+    auto report = segment_saved(found, segment_.segmentation);
+    compute_seconds_ += seconds_since(start);
+    sound_seconds_ += static_cast<double>(found.samples) / static_cast<double>(found.sample_rate);
+    return report;
+  }
+
+  Result<void> run_model(SileroVad& vad, std::span<const float> samples, SavedProbabilities& found) {
+    if (auto reset = vad.reset(); !reset) return reset;
+    Progress progress(found.file, static_cast<int64_t>(samples.size()));
+    const auto keep = [&](float probability) { found.probabilities.push_back(static_cast<double>(probability)); };
+    constexpr size_t kPiece = 16384;
+    for (size_t at = 0; at < samples.size(); at += kPiece) {
+      const auto piece = samples.subspan(at, std::min(kPiece, samples.size() - at));
+      if (auto pushed = vad.push(piece, keep); !pushed)
+        return fail(pushed.error().code, concat(found.file, ": ", pushed.error().message));
+      progress.show(static_cast<int64_t>(at));
+    }
+    return vad.flush(keep);
+  }
+
+  Result<SileroVad*> model_for(int64_t rate) {
+    auto& model = models_[rate];
+    if (!model) {
+      const Clock::time_point start = Clock::now();
+      auto loaded = load_silero(version_, rate, weights_, config_);
+      if (!loaded) return tl::unexpected<JitError>(loaded.error());
+      model = std::make_unique<SileroVad>(std::move(*loaded));
+      prepare_seconds_ += seconds_since(start);
+    }
+    return model.get();
+  }
+
+  void report_speed() const {
+    if (sound_seconds_ <= 0) return;
+    std::fprintf(stderr, "%.1f s of sound in %.3f s: real-time factor %.5f (%s; prepared in %.0f ms)\n", sound_seconds_,
+                 compute_seconds_, compute_seconds_ / sound_seconds_, target_text(config_).c_str(),
+                 prepare_seconds_ * 1000);
+  }
+
+  std::vector<std::string> files_;
+  std::string version_ = "v6";
+  std::string weights_;
+  std::string raw_;
+  RawFormat raw_format_;
+  TargetOptions target_;
+  SegmentOptions segment_;
+  PrepareConfig config_;
+  std::map<int64_t, std::unique_ptr<SileroVad>> models_;
+  double prepare_seconds_ = 0, compute_seconds_ = 0, sound_seconds_ = 0;
+};
+
+}  // namespace
+
+void add_vad_command(CLI::App& tool, int& exit_code) { VadCommand::add(tool, exit_code); }
+
+}  // namespace tandem

@@ -1,0 +1,16 @@
+#include "native/silero_target.h"
+
+#include "native/weight_files.h"
+
+namespace tandem {
+
+Result<SileroVad> load_silero(const std::string& version, int64_t sample_rate, const std::string& given,
+                              const PrepareConfig& config) {
+  TANDEM_TRY(name, silero_weight_file_name(version));
+  TANDEM_TRY(path, find_weight_file(name, given));
+  TANDEM_TRY(file, read_weight_file(path));
+  TANDEM_TRY(weights, find_silero_weights(file, sample_rate));
+  return SileroVad::create(weights, config);
+}
+
+}  // namespace tandem

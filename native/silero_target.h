@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "core/jit/prepare_config.h"
+#include "core/models/silero_vad.h"
+
+namespace tandem {
+
+/// Finds and reads the weights of "v5" or "v6" (`given`: --weights, may be empty) and prepares the model for a rate.
+Result<SileroVad> load_silero(const std::string& version, int64_t sample_rate, const std::string& given,
+                              const PrepareConfig& config);
+
+}  // namespace tandem

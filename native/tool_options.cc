@@ -1,0 +1,165 @@
+#include "native/tool_options.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "backends/clang/clang_backend.h"
+#include "backends/interpreter/interpreter.h"
+#include "backends/wasm/node/node_backend.h"
+#include "core/backend/registry.h"
+#include "core/base/text.h"
+
+namespace tandem {
+namespace {
+
+/// The native backend that plans of this process use; its owner is the plan.
+std::weak_ptr<ClangBackend> native_in_use;
+
+Result<std::shared_ptr<Backend>> make_native(const BackendRequest&) {
+  std::shared_ptr<ClangBackend> backend = make_clang_backend(ClangBackendOptions::from_environment());
+  native_in_use = backend;
+  return std::shared_ptr<Backend>(std::move(backend));
+}
+
+Result<std::shared_ptr<Backend>> make_wasm(const BackendRequest&) {
+  auto backend = make_node_backend(NodeBackendOptions::from_environment());
+  if (!backend) return tl::unexpected<JitError>(backend.error());
+  return std::shared_ptr<Backend>(std::move(*backend));
+}
+
+Result<std::shared_ptr<Backend>> make_interpreter(const BackendRequest&) {
+  return std::shared_ptr<Backend>(std::make_shared<InterpreterBackend>());
+}
+
+void register_tool_backends() {
+  // The first is the default.
+  register_backend("native", make_native);
+  register_backend("wasm", make_wasm);
+  register_backend("interpreter", make_interpreter);
+}
+
+/// Can this target run code for the instruction set?
+Result<void> check_isa(const std::string& isa, const Backend& backend) {
+  const auto forced = capabilities_named(isa);
+  const bool native = backend.name() == "native";
+  const char* names = native ? "avx512, avx2, sse+fma, sse" : "wasm-simd128, wasm-relaxed";
+  if (backend.name() == "interpreter" && forced) return {};
+  if (!forced || forced->isa == "interpreter" || forced->wasm == native)
+    return fail(ErrorCode::kInvalidArgument,
+                concat("--isa ", isa, " is no instruction set of the target ", backend.name(), "; it has ", names));
+  if (native && !host_supports(*forced))
+    return fail(ErrorCode::kInvalidArgument,
+                concat("--isa ", isa, " does not run on this machine, whose best is ", backend.capabilities().isa));
+  return {};
+}
+
+}  // namespace
+
+ExitCode exit_code_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kDevice:
+    case ErrorCode::kRuntime:
+    case ErrorCode::kMemoryLimit:
+    case ErrorCode::kNotPrepared:
+      return kExitFailure;
+    default:
+      return kExitUserError;
+  }
+}
+
+ExitCode report_error(const JitError& error) {
+  std::fprintf(stderr, "tandem: %s\n", error.message.c_str());
+  return exit_code_of(error.code);
+}
+
+void report_note(const std::string& note) { std::fprintf(stderr, "tandem: note: %s\n", note.c_str()); }
+
+Result<void> write_standard_output(std::string_view text) {
+  const bool good = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (good) return {};
+  return fail(ErrorCode::kRuntime, concat("cannot write to standard output: ", std::strerror(errno)));
+}
+
+bool error_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
+
+void TargetOptions::add_to(CLI::App& command) {
+  command.add_option("--target", target,
+                     "Where kernels run: native, wasm (in Node) or interpreter (slow); default "
+                     "TANDEM_BACKEND, else native");
+  command.add_option("--isa", isa,
+                     "Instruction set: avx512, avx2, sse+fma, sse (no FMA); for wasm: wasm-simd128, "
+                     "wasm-relaxed; default TANDEM_ISA, else the best there is");
+  command.add_option("--numerics", numerics,
+                     "fast, or reproducible: the same bits on all targets; default "
+                     "TANDEM_NUMERICS, else fast");
+}
+
+Result<PrepareConfig> TargetOptions::config() const {
+  register_tool_backends();
+  auto config = PrepareConfig::from_env();
+  if (!config) return config;
+  if (!numerics.empty()) {
+    if (numerics != "fast" && numerics != "reproducible")
+      return fail(ErrorCode::kInvalidArgument, concat("--numerics is \"", numerics, "\": use fast or reproducible"));
+    config->numerics = numerics == "fast" ? Numerics::kFast : Numerics::kReproducible;
+  }
+  if (!target.empty()) {
+    const std::vector<std::string> names = backend_names();
+    if (std::find(names.begin(), names.end(), target) == names.end())
+      return fail(ErrorCode::kInvalidArgument, concat("--target is \"", target, "\": use native, wasm or interpreter"));
+    // An instruction set of the environment belongs to the target of the environment.
+    if (target != config->backend_name) config->isa.clear();
+    config->backend_name = target;
+  }
+  if (!isa.empty()) config->isa = isa;
+  auto backend = find_backend(config->backend_name, {config->threads});
+  if (!backend) return tl::unexpected<JitError>(backend.error());
+  config->backend = *backend;
+  if (!config->isa.empty()) {
+    if (auto checked = check_isa(config->isa, **backend); !checked) return tl::unexpected<JitError>(checked.error());
+  }
+  return config;
+}
+
+std::string target_text(const PrepareConfig& config) {
+  const std::string isa = config.isa.empty() ? config.backend->capabilities().isa : config.isa;
+  return concat(config.backend->name(), config.backend->name() == isa ? "" : " ",
+                config.backend->name() == isa ? "" : isa, ", ", name_of(config.numerics));
+}
+
+void report_target_notes() {
+  const std::shared_ptr<ClangBackend> native = native_in_use.lock();
+  if (native && !native->cache_warning().empty()) report_note(native->cache_warning());
+}
+
+void SegmentOptions::add_to(CLI::App& command) {
+  SegmentationOptions& s = segmentation;
+  command.add_option("--threshold", s.threshold, "A window of at least this probability is speech, 0 to 1")
+      ->capture_default_str();
+  neg_threshold_option = command.add_option("--neg-threshold", neg_threshold,
+                                            "A window below this is silence; default: threshold - 0.15, at least 0.01");
+  command.add_option("--min-speech-ms", s.min_speech_duration_ms, "Speech must be longer than this")
+      ->capture_default_str();
+  command.add_option("--min-silence-ms", s.min_silence_duration_ms, "Silence must last this long to end speech")
+      ->capture_default_str();
+  command.add_option("--speech-pad-ms", s.speech_pad_ms, "Added on both sides of a segment")->capture_default_str();
+  command.add_option("--max-speech-s", s.max_speech_duration_s, "Longer speech is cut, in seconds; default: never");
+  command.add_option("--format", format, "text, json, srt or csv")->capture_default_str();
+  command.add_flag("--probabilities", probabilities, "Add the probability of each window (json)");
+}
+
+Result<SegmentFormat> SegmentOptions::finish() {
+  if (neg_threshold_option->count() > 0) segmentation.neg_threshold = neg_threshold;
+  if (auto checked = segmentation.validate(); !checked) return tl::unexpected<JitError>(checked.error());
+  auto parsed = parse_segment_format(format);
+  if (parsed && probabilities && *parsed != SegmentFormat::kJson)
+    report_note(concat("--probabilities has no place in the format ", format, "; use --format json"));
+  return parsed;
+}
+
+}  // namespace tandem
