@@ -29,6 +29,9 @@ struct RunCommand {
   TargetOptions target;
 
   Result<void> run() const {
+    if (model.empty()) return tl::unexpected<JitError>(missing_argument("MODEL"));
+    if (inputs.empty()) return tl::unexpected<JitError>(missing_argument("--inputs"));
+    if (outputs.empty()) return tl::unexpected<JitError>(missing_argument("--outputs"));
     TANDEM_TRY(found, find_model(model));
     TANDEM_TRY(model_options, read_options(options));
     TANDEM_TRY(input_file, read_weight_file(inputs));
@@ -50,10 +53,10 @@ std::string names_and_summaries() {
 void add_run_command(CLI::App& tool, int& exit_code) {
   const auto state = std::make_shared<RunCommand>();
   CLI::App& command = *tool.add_subcommand("run", "Run a built-in model on tensors by name");
-  command.add_option("MODEL", state->model, "Name of the model, see below")->required();
+  command.add_option("MODEL", state->model, "Name of the model, see below");
   command.add_option("--weights", state->weights, "File or folder of weights; default: the installed npm package's");
-  command.add_option("--inputs", state->inputs, "safetensors file with the inputs by name")->required();
-  command.add_option("--outputs", state->outputs, "safetensors file to write")->required();
+  command.add_option("--inputs", state->inputs, "safetensors file with the inputs by name");
+  command.add_option("--outputs", state->outputs, "safetensors file to write");
   command.add_option("--config", state->options, "JSON file with options of the model");
   state->target.add_to(command);
   command.footer(names_and_summaries());

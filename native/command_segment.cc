@@ -14,6 +14,7 @@ struct SegmentCommand {
   SegmentOptions segment;
 
   int run() {
+    if (file.empty()) return report_error(missing_argument("FILE"));
     const auto format = segment.finish();
     if (!format) return report_error(format.error());
     const auto bytes = read_all_bytes(file);
@@ -36,11 +37,9 @@ struct SegmentCommand {
 void add_segment_command(CLI::App& tool, int& exit_code) {
   const auto state = std::make_shared<SegmentCommand>();
   CLI::App& command = *tool.add_subcommand("segment", "Find segments again in probabilities saved as JSON");
-  command
-      .add_option("FILE", state->file,
-                  "JSON of tandem vad --probabilities, or an object with sample_rate, samples and "
-                  "probabilities (or probs); - is standard input")
-      ->required();
+  command.add_option("FILE", state->file,
+                     "JSON of tandem vad --probabilities, or an object with sample_rate, samples and "
+                     "probabilities (or probs); - is standard input");
   state->segment.add_to(command);
   command.callback([state, &exit_code] { exit_code = state->run(); });
 }

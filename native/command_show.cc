@@ -19,12 +19,13 @@ struct Prepared {
   TargetOptions target;
 
   void add_to(CLI::App& command) {
-    command.add_option("MODEL", model, "Name of the model: see tandem run --help")->required();
+    command.add_option("MODEL", model, "Name of the model: see tandem run --help");
     command.add_option("--weights", weights, "File or folder of weights; default: the installed npm package's");
     target.add_to(command);
   }
 
   Result<PreparedModel> prepare(const PrepareConfig& config) const {
+    if (model.empty()) return tl::unexpected<JitError>(missing_argument("MODEL"));
     TANDEM_TRY(found, find_model(model));
     const nlohmann::json options = nlohmann::json::object();
     return found->prepare({weights, options, config});
@@ -35,6 +36,7 @@ struct ShowCommand : Prepared {
   std::string stage;
 
   Result<std::string> text() const {
+    if (stage.empty()) return tl::unexpected<JitError>(missing_argument("--stage"));
     TANDEM_TRY(config, target.config());
     const std::string backend = config.backend->name();
     if (const std::string need = stage == "c" || stage == "asm" ? "native"
@@ -134,7 +136,7 @@ void add_show_command(CLI::App& tool, int& exit_code) {
   const auto state = std::make_shared<ShowCommand>();
   CLI::App& command = *tool.add_subcommand("show", "Print a stage of a model's way to machine code");
   state->add_to(command);
-  command.add_option("--stage", state->stage, "schedule, kernel, c, wat or asm")->required();
+  command.add_option("--stage", state->stage, "schedule, kernel, c, wat or asm");
   command.callback([state, &exit_code] { run_and_write(*state, exit_code); });
 }
 

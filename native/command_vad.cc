@@ -46,8 +46,7 @@ class VadCommand {
   static void add(CLI::App& tool, int& exit_code) {
     const auto self = std::make_shared<VadCommand>();
     CLI::App& command = *tool.add_subcommand("vad", "Find speech in sound files");
-    command.add_option("FILE", self->files_, "Sound files of any format that libsndfile reads; - is standard input")
-        ->required();
+    command.add_option("FILE", self->files_, "Sound files of any format that libsndfile reads; - is standard input");
     command.add_option("--model", self->version_, "Version of Silero VAD: v5 or v6")->capture_default_str();
     command.add_option("--weights", self->weights_, "File or folder of weights (ONNX or safetensors)");
     command.add_option("--raw", self->raw_, "Headerless PCM: s16le:RATE or s16le:RATE:CHANNELS");
@@ -58,6 +57,7 @@ class VadCommand {
 
  private:
   int run() {
+    if (files_.empty()) return report_error(missing_argument("FILE"));
     const auto format = segment_.finish();
     if (!format) return report_error(format.error());
     if (!raw_.empty()) {

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   try {
     int exit_code = tandem::kExitSuccess;
     CLI::App tool("Speech models compiled while you wait: native code or WebAssembly, with the same answer.", "tandem");
-    tool.require_subcommand(1);
+    tool.require_subcommand(0, 1);
     tool.footer(kFooter);
     tandem::add_vad_command(tool, exit_code);
     tandem::add_segment_command(tool, exit_code);
@@ -36,6 +36,10 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) return tool.exit(error);  // --help
       std::fprintf(stderr, "tandem: %s; see tandem --help\n", error.what());
+      return tandem::kExitUserError;
+    }
+    if (tool.get_subcommands().empty()) {
+      std::fprintf(stderr, "tandem: a command is missing; see tandem --help\n");
       return tandem::kExitUserError;
     }
     return exit_code;

@@ -77,6 +77,10 @@ ExitCode report_error(const JitError& error) {
   return exit_code_of(error.code);
 }
 
+JitError missing_argument(const std::string& name) {
+  return {ErrorCode::kInvalidArgument, concat(name, " is missing; see --help")};
+}
+
 void report_note(const std::string& note) { std::fprintf(stderr, "tandem: note: %s\n", note.c_str()); }
 
 Result<void> write_standard_output(std::string_view text) {

@@ -19,6 +19,8 @@ ExitCode exit_code_of(ErrorCode code);
 
 /// "tandem: ..." on standard error; returns the exit code for it.
 ExitCode report_error(const JitError& error);
+/// kInvalidArgument: a command cannot run without this argument.
+JitError missing_argument(const std::string& name);
 /// "tandem: note: ..." on standard error.
 void report_note(const std::string& note);
 /// Writes all of it to standard output; kRuntime with the system's reason (a full disk, a closed pipe).
