@@ -82,6 +82,10 @@ foreach(file IN LISTS standalone)
   set_tests_properties(standalone.${stem} PROPERTIES LABELS standalone TIMEOUT 900)
 endforeach()
 
+if(TARGET tool_test)
+  add_dependencies(tool_test tandem)
+endif()
+
 tandem_files(compile_failures FILES tests/compile_failure/*.cc)
 foreach(file IN LISTS compile_failures)
   cmake_path(GET file STEM stem)

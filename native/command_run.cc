@@ -37,7 +37,7 @@ struct RunCommand {
     TANDEM_TRY(input_file, read_weight_file(inputs));
     TANDEM_TRY(config, target.config());
     TANDEM_TRY(results, found->run({weights, model_options, config}, input_file));
-    report_target_notes();
+    report_target_notes(config);
     return write_safetensors_file(outputs, results.tensors());
   }
 };

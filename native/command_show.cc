@@ -45,6 +45,7 @@ struct ShowCommand : Prepared {
         need != backend)
       return fail(ErrorCode::kInvalidArgument, concat("--stage ", stage, " needs --target ", need));
     TANDEM_TRY(prepared, prepare(config));
+    report_target_notes(config);
     const Plan& plan = *prepared.session->plan();
     if (stage == "kernel") {
       TANDEM_TRY(kernels, prepared.session->prepared_kernels());
@@ -88,6 +89,7 @@ struct ProfileCommand : Prepared {
     if (steps < 1) return fail(ErrorCode::kInvalidArgument, concat("--steps is ", steps, ": it must be at least 1"));
     TANDEM_TRY(config, target.config());
     TANDEM_TRY(prepared, prepare(config));
+    report_target_notes(config);
     std::vector<KernelProfile> best;
     for (int64_t i = 0; i < steps; ++i) {
       TANDEM_TRY(profiles, prepared.session->execute_profiled());
@@ -122,7 +124,6 @@ struct ProfileCommand : Prepared {
 template <typename Command>
 void run_and_write(const Command& command, int& exit_code) {
   auto text = command.text();
-  report_target_notes();
   if (!text) {
     exit_code = report_error(text.error());
   } else if (auto written = write_standard_output(*text); !written) {

@@ -82,7 +82,7 @@ class VadCommand {
       if (auto written = write_standard_output(format_segments(reports, *format, segment_.probabilities)); !written)
         exit_code = std::max<int>(exit_code, report_error(written.error()));
     }
-    report_target_notes();
+    report_target_notes(config_);
     report_speed();
     return exit_code;
   }

@@ -6,42 +6,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 
 #include "backends/clang/clang_backend.h"
-#include "backends/interpreter/interpreter.h"
-#include "backends/wasm/node/node_backend.h"
 #include "core/backend/registry.h"
 #include "core/base/text.h"
+#include "native/native_backends.h"
 
 namespace tandem {
 namespace {
-
-/// The native backend that plans of this process use; its owner is the plan.
-std::weak_ptr<ClangBackend> native_in_use;
-
-Result<std::shared_ptr<Backend>> make_native(const BackendRequest&) {
-  std::shared_ptr<ClangBackend> backend = make_clang_backend(ClangBackendOptions::from_environment());
-  native_in_use = backend;
-  return std::shared_ptr<Backend>(std::move(backend));
-}
-
-Result<std::shared_ptr<Backend>> make_wasm(const BackendRequest&) {
-  auto backend = make_node_backend(NodeBackendOptions::from_environment());
-  if (!backend) return tl::unexpected<JitError>(backend.error());
-  return std::shared_ptr<Backend>(std::move(*backend));
-}
-
-Result<std::shared_ptr<Backend>> make_interpreter(const BackendRequest&) {
-  return std::shared_ptr<Backend>(std::make_shared<InterpreterBackend>());
-}
-
-void register_tool_backends() {
-  // The first is the default.
-  register_backend("native", make_native);
-  register_backend("wasm", make_wasm);
-  register_backend("interpreter", make_interpreter);
-}
 
 /// Can this target run code for the instruction set?
 Result<void> check_isa(const std::string& isa, const Backend& backend) {
@@ -104,7 +76,7 @@ void TargetOptions::add_to(CLI::App& command) {
 }
 
 Result<PrepareConfig> TargetOptions::config() const {
-  register_tool_backends();
+  register_native_backends();
   auto config = PrepareConfig::from_env();
   if (!config) return config;
   if (!numerics.empty()) {
@@ -136,9 +108,10 @@ std::string target_text(const PrepareConfig& config) {
                 config.backend->name() == isa ? "" : isa, ", ", name_of(config.numerics));
 }
 
-void report_target_notes() {
-  const std::shared_ptr<ClangBackend> native = native_in_use.lock();
-  if (native && !native->cache_warning().empty()) report_note(native->cache_warning());
+void report_target_notes(const PrepareConfig& config) {
+  if (config.backend->name() != "native") return;
+  const std::string warning = static_cast<const ClangBackend&>(*config.backend).cache_warning();
+  if (!warning.empty()) report_note(warning);
 }
 
 void SegmentOptions::add_to(CLI::App& command) {

@@ -42,7 +42,7 @@ struct TargetOptions {
 /// "native avx512, fast": what a plan is made for.
 std::string target_text(const PrepareConfig& config);
 /// Notes what the target has to say once it is in use: that kernels are not cached.
-void report_target_notes();
+void report_target_notes(const PrepareConfig& config);
 
 /// The options that `vad` and `segment` share.
 struct SegmentOptions {

@@ -1,0 +1,256 @@
+// Runs the tool as a user does: as a process with arguments, files and pipes.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "native/weight_files.h"
+#include "tests/support/golden.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+const std::string kGoForward = "/usr/share/pocketsphinx/test/data/goforward.raw";
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out, error;
+};
+
+class Tool : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "tandem-tool-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
+  static std::string read(const std::string& file) {
+    std::ifstream stream(file);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  void write_samples(const std::string& name, const std::vector<float>& samples, const std::string& tensor_name) const {
+    WeightTensor tensor;
+    tensor.name = tensor_name;
+    tensor.shape = {static_cast<int64_t>(samples.size())};
+    tensor.bytes = std::as_bytes(std::span<const float>(samples));
+    ASSERT_TRUE(write_safetensors_file(path(name), std::span(&tensor, 1)).has_value());
+  }
+
+  /// Runs "tandem ARGUMENTS" by the shell; `before` may set variables.
+  Outcome run(const std::string& arguments, const std::string& before = "") const {
+    const std::string command =
+        before + " '" TANDEM_BINARY_DIR "/tandem' " + arguments + " >'" + path("out") + "' 2>'" + path("error") + "'";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(path("out")), read(path("error"))};
+  }
+
+  /// The command must be refused with this exit code, nothing on standard output, and a message with `words`.
+  void expect_refused(const std::string& arguments, const std::string& words, int exit_code = 2,
+                      const std::string& before = "") const {
+    SCOPED_TRACE(arguments);
+    const Outcome outcome = run(arguments, before);
+    EXPECT_EQ(outcome.exit_code, exit_code);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.error.find(words), std::string::npos) << outcome.error;
+    EXPECT_EQ(outcome.error.rfind("tandem: ", 0), 0u) << outcome.error;
+  }
+
+  fs::path folder_;
+};
+
+json golden_clip(const std::string& file, const std::string& id) {
+  const json golden = testing::golden_json(file);
+  for (const json& clip : golden["clips"])
+    if (clip["id"] == id) return clip;
+  throw std::runtime_error("no clip " + id);
+}
+
+TEST_F(Tool, JsonOfARawRecordingIsWhatTheReferenceSays) {
+  for (const std::string version : {"v5", "v6"}) {
+    const json golden = golden_clip("silero/" + version + "_16k.json", "p16-goforward");
+    const Outcome outcome =
+        run("vad --format json --probabilities --raw s16le:16000 --model " + version + " - <" + kGoForward);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.error;
+    const json found = json::parse(outcome.out);
+    EXPECT_EQ(found["file"], "-");
+    EXPECT_EQ(found["sample_rate"], 16000);
+    EXPECT_EQ(found["samples"], 44580);
+    EXPECT_EQ(found["model"], version);
+    EXPECT_EQ(found["model_rate"], 16000);
+    const json& expected = golden["segments"]["default"]["timestamps"];
+    ASSERT_EQ(found["segments"].size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(found["segments"][i]["start_sample"], expected[i][0]);
+      EXPECT_EQ(found["segments"][i]["end_sample"], expected[i][1]);
+      EXPECT_EQ(found["segments"][i]["start"], expected[i][0].get<double>() / 16000);
+      EXPECT_EQ(found["segments"][i]["end"], expected[i][1].get<double>() / 16000);
+    }
+    ASSERT_EQ(found["probabilities"].size(), golden["probs"].size());
+    for (size_t i = 0; i < golden["probs"].size(); ++i) {
+      const double value = found["probabilities"][i];
+      EXPECT_NEAR(value, golden["probs"][i].get<double>(), 2e-5);
+      EXPECT_EQ(value, static_cast<double>(static_cast<float>(value)));
+    }
+    EXPECT_NE(outcome.error.find("real-time factor"), std::string::npos) << outcome.error;
+  }
+}
+
+TEST_F(Tool, SavedProbabilitiesAreSegmentedAgainWithoutTheModel) {
+  const Outcome first = run("vad --format json --probabilities --raw s16le:16000 " + kGoForward + " --threshold 0.3");
+  ASSERT_EQ(first.exit_code, 0) << first.error;
+  write("saved.json", first.out);
+  const Outcome again = run("segment --format json --min-silence-ms 500 --speech-pad-ms 100 " + path("saved.json"),
+                            "TANDEM_WEIGHTS_DIR=/nonexistent");
+  ASSERT_EQ(again.exit_code, 0) << again.error;
+  const json expected = golden_clip("silero/v6_16k.json", "p16-goforward")["segments"]["sil500_pad100"]["timestamps"];
+  const json found = json::parse(again.out);
+  ASSERT_EQ(found["segments"].size(), 1u);
+  EXPECT_EQ(found["segments"][0]["start_sample"], expected[0][0]);
+  EXPECT_EQ(found["segments"][0]["end_sample"], expected[0][1]);
+  write("rate.json", R"({"sample_rate": 44100, "samples": 512, "probs": [0.5]})");
+  expect_refused("segment " + path("rate.json"), "44100");
+  write("broken.json", "{");
+  expect_refused("segment " + path("broken.json"), "is not valid JSON");
+}
+
+TEST_F(Tool, TargetsAndInstructionSetsGiveTheSameBitsWhenReproducible) {
+  const std::string common =
+      "vad --format json --probabilities --numerics reproducible --raw s16le:16000 " + kGoForward;
+  const Outcome native = run(common);
+  ASSERT_EQ(native.exit_code, 0) << native.error;
+  for (const char* other : {" --target wasm", " --isa sse", " --target interpreter"}) {
+    const Outcome outcome = run(common + other);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.error;
+    EXPECT_EQ(outcome.out, native.out) << other;
+  }
+}
+
+TEST_F(Tool, RunsModelsOnTensorsByName) {
+  write_samples("in.safetensors", testing::silero_clip("p8-tidigits-dhd"), "samples");
+  const std::string files = " --inputs " + path("in.safetensors") + " --outputs " + path("out.safetensors");
+  const Outcome outcome = run("run silero-v6-8k" + files);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.error;
+  EXPECT_EQ(outcome.out, "");
+  const auto results = read_weight_file(path("out.safetensors"));
+  ASSERT_TRUE(results.has_value()) << results.error().text();
+  const json golden = golden_clip("silero/v6_8k.json", "p8-tidigits-dhd");
+  const auto probabilities = *results->find("probabilities")->values<float>();
+  ASSERT_EQ(probabilities.size(), golden["probs"].size());
+  for (size_t i = 0; i < probabilities.size(); ++i)
+    EXPECT_NEAR(probabilities[i], golden["probs"][i].get<double>(), 2e-5);
+  for (const std::string name : {"h", "c"}) {
+    const auto state = *results->find(name)->values<float>();
+    ASSERT_EQ(state.size(), 128u);
+    for (size_t i = 0; i < 8; ++i) {
+      const double expected = golden["state_after_last_frame"][name + "8"][i];
+      EXPECT_NEAR(state[i], expected, 5e-4 + 1e-5 * std::fabs(expected));
+    }
+  }
+  expect_refused("run silero-v9" + files, "unknown model \"silero-v9\"; there are silero-v5-16k");
+  expect_refused("run silero-v6-16k --outputs x", "--inputs is missing");
+  write("options.json", R"({"beam": 4})");
+  expect_refused("run silero-v6-16k --config " + path("options.json") + files, "\"beam\"");
+  write_samples("in.safetensors", std::vector<float>(600, 0.0f), "audio");
+  expect_refused("run silero-v6-16k" + files, "samples");
+  std::vector<float> bad(1000, 0.0f);
+  bad[777] = NAN;
+  write_samples("in.safetensors", bad, "samples");
+  expect_refused("run silero-v6-16k" + files, "777");
+}
+
+TEST_F(Tool, ConvertedWeightsGiveTheSameProbabilities) {
+  const Outcome converted = run("convert " + testing::silero_onnx_path("v5") + " " + path("v5.safetensors"));
+  ASSERT_EQ(converted.exit_code, 0) << converted.error;
+  const std::string common = "vad --model v5 --format json --probabilities --raw s16le:16000 " + kGoForward;
+  EXPECT_EQ(run(common + " --weights " + path("v5.safetensors")).out, run(common).out);
+  expect_refused("convert " + path("v5.safetensors"), "OUT is missing");
+  expect_refused("convert " + path("nothing.onnx") + " " + path("x"), "nothing.onnx");
+  write("noise.onnx", std::string(1000, '\x5a'));
+  expect_refused("convert " + path("noise.onnx") + " " + path("x"), "noise.onnx");
+}
+
+TEST_F(Tool, BadInputIsRefusedInOneSentenceThatNamesIt) {
+  const std::string raw = " --raw s16le:16000 " + kGoForward;
+  expect_refused("", "command is missing");
+  expect_refused("listen", "listen");
+  expect_refused("vad", "FILE is missing");
+  expect_refused("vad --frobnicate x.wav", "--frobnicate");
+  expect_refused("vad " + path("missing.wav"), "missing.wav");
+  expect_refused("vad --threshold many" + raw, "many");
+  expect_refused("vad --threshold 1.5" + raw, "threshold is 1.5");
+  expect_refused("vad --threshold nan" + raw, "threshold");
+  expect_refused("vad --min-speech-ms -1" + raw, "min_speech_duration_ms is -1");
+  expect_refused("vad --format xml" + raw, "xml");
+  expect_refused("vad --model v4" + raw, "v4");
+  expect_refused("vad --target gpu" + raw, "gpu");
+  expect_refused("vad --isa neon" + raw, "neon");
+  expect_refused("vad --numerics exact" + raw, "exact");
+  expect_refused("vad --raw f64:16000 " + kGoForward, "f64:16000");
+  expect_refused("vad --weights /nonexistent" + raw, "/nonexistent");
+  expect_refused("vad" + raw, "TANDEM_ISA is \"mmx\"", 2, "TANDEM_ISA=mmx");
+  write("garbage.wav", "this is no sound");
+  expect_refused("vad " + path("garbage.wav"), "garbage.wav");
+  const std::string weights = read(testing::silero_onnx_path("v6"));
+  write("cut.onnx", weights.substr(0, weights.size() / 2));
+  expect_refused("vad --weights " + path("cut.onnx") + raw, "cut.onnx");
+  expect_refused("vad --target wasm" + raw, "/nonexistent/node", 1, "TANDEM_NODE=/nonexistent/node");
+}
+
+TEST_F(Tool, AFileThatFailsDoesNotTakeTheOthersWithIt) {
+  const Outcome outcome = run("vad --format json --raw s16le:16000 " + path("missing.raw") + " " + kGoForward);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(json::parse(outcome.out)["segments"][0]["start_sample"], 7712);
+  EXPECT_NE(outcome.error.find("missing.raw"), std::string::npos);
+}
+
+TEST_F(Tool, NoFramesAreAnEmptyResult) {
+  const Outcome outcome = run("vad --format json --probabilities --raw s16le:8000 - </dev/null");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.error;
+  const json found = json::parse(outcome.out);
+  EXPECT_EQ(found["samples"], 0);
+  EXPECT_EQ(found["segments"], json::array());
+  EXPECT_EQ(found["probabilities"], json::array());
+}
+
+TEST_F(Tool, WorksWhereTheCacheCannotBeWrittenOrIsDamaged) {
+  const std::string arguments = "vad --format json --raw s16le:16000 " + kGoForward;
+  write("file", "");
+  const Outcome without = run(arguments, "TANDEM_CACHE_DIR=" + path("file") + "/cache");
+  EXPECT_EQ(without.exit_code, 0) << without.error;
+  EXPECT_NE(without.error.find("note: "), std::string::npos) << without.error;
+  const std::string cache = "TANDEM_CACHE_DIR=" + path("cache");
+  const Outcome first = run(arguments, cache);
+  EXPECT_EQ(first.exit_code, 0) << first.error;
+  int damaged = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(path("cache"))) {
+    if (!entry.is_regular_file() || entry.file_size() < 1000) continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(700);
+    file.write("damage", 6);
+    damaged++;
+  }
+  EXPECT_GT(damaged, 0);
+  const Outcome second = run(arguments, cache);
+  EXPECT_EQ(second.exit_code, 0) << second.error;
+  EXPECT_EQ(second.out, first.out);
+  EXPECT_EQ(without.out, first.out);
+}
+
+}  // namespace
+}  // namespace tandem
