@@ -117,6 +117,13 @@ int lanes_for(int64_t count) {
   return lanes;
 }
 
+bool open_if_positive(KernelBuilder& builder, const Index& count) {
+  if (less(0, count) == Truth::kAlways) return false;
+  builder.open_if(
+      builder.binary(Opcode::kLess, builder.integer({Scalar::kI32, 1}, 0), builder.index_value(Scalar::kI32, count)));
+  return true;
+}
+
 void emit_vector_loop(KernelBuilder& builder, const Index& begin, const Index& end, int lanes,
                       const std::function<void(const Index& first, int lanes, std::optional<Index> count)>& body) {
   const Index size = end - begin;
@@ -130,7 +137,13 @@ void emit_vector_loop(KernelBuilder& builder, const Index& begin, const Index& e
   }
   const Index rest = floor_mod(size, lanes);
   if (rest.is(0)) return;
-  if (!rest.is_constant()) return body(begin + whole, lanes, rest);
+  if (!rest.is_constant()) {
+    // Without a rest nothing may be touched, not even by lanes that stand in for those beyond the end.
+    const bool opened = open_if_positive(builder, rest);
+    body(begin + whole, lanes, rest);
+    if (opened) builder.close_if();
+    return;
+  }
   const int rest_lanes = lanes_for(rest.constant());
   std::optional<Index> count;
   if (!rest.is(rest_lanes)) count = rest;

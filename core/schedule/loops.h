@@ -34,6 +34,9 @@ std::vector<size_t> choose_axis_order(const ProgramBuilder& program, const Group
 /// Strides of a buffer whose axes lie in memory in this order; sizes at the variables' maxima.
 Shape ordered_strides(const Shape& shape, const std::vector<size_t>& order);
 
+/// Opens `if (0 < count)` unless that is certain; true when it did, and close_if() must follow.
+bool open_if_positive(KernelBuilder& builder, const Index& count);
+
 /// Emits a loop over [begin, end) in vectors: a main loop of `lanes` elements and a rest with a count. Small constant
 /// ranges use fewer lanes. `body(first, lanes, count)` is called once per piece of code; `first` is the number of the
 /// first lane's element.

@@ -219,6 +219,8 @@ class ContractLowering {
     std::vector<Index> index = outputs;
     if (row_axis_) index[*row_axis_] += row;
     if (vector_axis_) index[*vector_axis_] = first_column + vector.first + lane_of(vector);
+    // The last panel may end before this vector.
+    const bool opened = vector.count && open_if_positive(builder_, *vector.count);
     enter(vector, true);
     ValueId value = sum;
     if (anchor_.dtype == DType::kBool)
@@ -231,6 +233,7 @@ class ContractLowering {
     const std::vector<Index> root_index = *root_index_of_anchor(program_.module, group_.root, group_.anchor, index);
     lowerer_.store(target_, root_index, lowerer_.lower(group_.root, root_index));
     lowerer_.set_anchor(kNoNode, kNoValue);
+    if (opened) builder_.close_if();
   }
 
   ProgramBuilder& program_;

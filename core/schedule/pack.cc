@@ -85,12 +85,9 @@ PackedOperand pack_operand(ProgramBuilder& program, NodeId operand, const Shape&
   builder.close_loop();
   if (!same(whole, live)) {
     const Index rest = live - whole;
-    const bool certain = less(0, rest) == Truth::kAlways;
-    if (!certain)
-      builder.open_if(builder.binary(Opcode::kLess, builder.integer({Scalar::kI32, 1}, 0),
-                                     builder.index_value(Scalar::kI32, rest)));
+    const bool opened = open_if_positive(builder, rest);
     write(whole, lanes, rest, false);
-    if (!certain) builder.close_if();
+    if (opened) builder.close_if();
   }
   first = builder.open_loop(ceil_div(live, lanes) * lanes, width, lanes);
   write(first, lanes, std::nullopt, true);

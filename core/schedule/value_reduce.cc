@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/schedule/loops.h"
 #include "core/schedule/value_lowerer.h"
 
 namespace tandem {
@@ -94,7 +95,11 @@ ValueId ValueLowerer::reduce_along_lanes(const Node& node, const std::vector<Ind
     builder_.close_loop();
   }
   const Index rest = floor_mod(extent, kPartialResults);
-  if (!rest.is(0)) take(whole, rest);
+  if (!rest.is(0)) {
+    const bool rest_opened = open_if_positive(builder_, rest);
+    take(whole, rest);
+    if (rest_opened) builder_.close_if();
+  }
   while (opened-- > 0) builder_.close_loop();
 
   ValueId vector = builder_.get(partial);

@@ -62,6 +62,7 @@ std::map<std::string, std::string> case_files() {
       {"reductions.json", "Reductions over odd sizes and any axes", add_reduction_cases},
       {"contractions.json", "Matrix products and convolutions", add_contraction_cases},
       {"networks.json", "Compositions of neural networks", add_network_cases},
+      {"variables.json", "Graphs with symbolic sizes", add_variable_cases},
   };
   std::map<std::string, std::string> files;
   for (const auto& part : parts) {

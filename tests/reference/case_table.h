@@ -44,5 +44,6 @@ void add_movement_cases(CaseBuilder& builder);
 void add_reduction_cases(CaseBuilder& builder);
 void add_contraction_cases(CaseBuilder& builder);
 void add_network_cases(CaseBuilder& builder);
+void add_variable_cases(CaseBuilder& builder);
 
 }  // namespace tandem::reference

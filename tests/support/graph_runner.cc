@@ -1,5 +1,6 @@
 #include "tests/support/graph_runner.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "backends/clang/clang_backend.h"
@@ -21,32 +22,66 @@ const std::vector<Target>& all_targets() {
   return targets;
 }
 
-Result<OutputBytes> run_graph(const GraphModule& module, const reference::Options& options, const Target& target,
-                              Numerics numerics) {
+Result<PlannedGraph> PlannedGraph::make(const GraphModule& module, const Target& target, Numerics numerics) {
   PlanOptions plan_options;
   plan_options.schedule.capabilities = target.capabilities;
   plan_options.schedule.numerics = numerics;
   auto made = Plan::make(module, target.backend, plan_options);
   if (!made) return tl::unexpected<JitError>(made.error());
-  Plan& plan = **made;
-  for (const auto& [number, bytes] : options.inputs)
-    if (static_cast<size_t>(number) < plan.inputs().size() && plan.inputs()[number].used)
-      std::memcpy(plan.input_data(number), bytes.data(), bytes.size());
-  for (size_t i = 0; i < plan.outputs().size(); i++)
-    std::memset(plan.output_data(i), 0xA5, plan.slot_bytes(plan.outputs()[i].buffer.slot));
+  return PlannedGraph(std::move(*made));
+}
+
+void PlannedGraph::fill_memory(int byte) {
+  const std::vector<Slot>& slots = plan_->program().slots;
+  for (size_t i = 0; i < slots.size(); i++) {
+    const SlotRole role = slots[i].role;
+    if (role == SlotRole::kConstant || role == SlotRole::kPacked || role == SlotRole::kState) continue;
+    std::memset(plan_->slot_data(static_cast<uint32_t>(i)), byte, static_cast<size_t>(slots[i].bytes));
+  }
+}
+
+Result<OutputBytes> PlannedGraph::run(const reference::Options& options) {
+  fill_memory(byte_);
+  byte_ = byte_ == 0xFF ? 0xA5 : 0xFF;
   std::vector<int64_t> values;
-  for (const Index& variable : plan.variables()) {
+  for (const Index& variable : plan_->variables()) {
     const auto named = options.variables.find(variable.name());
     values.push_back(named == options.variables.end() ? variable.upper() : named->second);
   }
-  if (!plan.run(values.data())) return fail(ErrorCode::kRuntime, plan.failure());
+  for (const auto& [number, bytes] : options.inputs) {
+    if (static_cast<size_t>(number) >= plan_->inputs().size() || !plan_->inputs()[number].used) continue;
+    const ScheduledInput& input = plan_->inputs()[number];
+    // What lies beyond the last live element must not matter.
+    int64_t elements = 1;
+    for (size_t axis = 0; axis < input.shape.size(); axis++)
+      elements +=
+          (plan_->evaluate(input.shape[axis], values) - 1) * plan_->evaluate(input.buffer.strides[axis], values);
+    const size_t live = static_cast<size_t>(elements) * size_of(input.buffer.dtype);
+    std::memcpy(plan_->input_data(number), bytes.data(), std::min(live, bytes.size()));
+  }
+  if (!plan_->run(values.data())) return fail(ErrorCode::kRuntime, plan_->failure());
   OutputBytes outputs;
-  for (size_t i = 0; i < plan.outputs().size(); i++) {
-    const size_t elements = static_cast<size_t>(plan.evaluate(element_count(plan.outputs()[i].shape), values));
-    const std::byte* data = plan.output_data(i);
-    outputs.emplace_back(data, data + elements * size_of(plan.outputs()[i].buffer.dtype));
+  for (size_t i = 0; i < plan_->outputs().size(); i++) {
+    const size_t elements = static_cast<size_t>(plan_->evaluate(element_count(plan_->outputs()[i].shape), values));
+    const std::byte* data = plan_->output_data(i);
+    outputs.emplace_back(data, data + elements * size_of(plan_->outputs()[i].buffer.dtype));
   }
   return outputs;
+}
+
+Result<void> PlannedGraph::spoil() {
+  fill_memory(0xFF);
+  std::vector<int64_t> values;
+  for (const Index& variable : plan_->variables()) values.push_back(variable.upper());
+  if (!plan_->run(values.data())) return fail(ErrorCode::kRuntime, plan_->failure());
+  return {};
+}
+
+Result<OutputBytes> run_graph(const GraphModule& module, const reference::Options& options, const Target& target,
+                              Numerics numerics) {
+  auto planned = PlannedGraph::make(module, target, numerics);
+  if (!planned) return tl::unexpected<JitError>(planned.error());
+  return planned->run(options);
 }
 
 }  // namespace tandem::test

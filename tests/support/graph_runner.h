@@ -23,8 +23,30 @@ const std::vector<Target>& all_targets();
 /// Result of one output: its dense live bytes.
 using OutputBytes = std::vector<std::vector<std::byte>>;
 
-/// Plans the graph, runs it once with the inputs and variables of `options`, and returns the outputs. Every byte of the
-/// plan's outputs is overwritten with garbage first, so that what is compared was computed.
+/// One plan of a graph, to be run for several inputs and values of its variables.
+class PlannedGraph {
+ public:
+  static Result<PlannedGraph> make(const GraphModule& module, const Target& target, Numerics numerics);
+
+  /// Overwrites inputs, outputs and intermediates with garbage, then runs with the inputs and variables of `options`:
+  /// what comes back was computed from them alone. Inputs are as long as the options say: the rest of an input with
+  /// variables in its shape stays garbage.
+  Result<OutputBytes> run(const reference::Options& options);
+
+  /// Runs at the variables' maxima with every byte of the inputs set: NaN and -1 in all that the plan leaves behind,
+  /// on targets whose memory is elsewhere too.
+  Result<void> spoil();
+
+  const Plan& plan() const { return *plan_; }
+
+ private:
+  explicit PlannedGraph(std::unique_ptr<Plan> plan) : plan_(std::move(plan)) {}
+  void fill_memory(int byte);
+  std::unique_ptr<Plan> plan_;
+  int byte_ = 0xA5;  ///< The garbage of the next run: a small number, then NaN, by turns.
+};
+
+/// Plans the graph and runs it once.
 Result<OutputBytes> run_graph(const GraphModule& module, const reference::Options& options, const Target& target,
                               Numerics numerics);
 

@@ -1,0 +1,196 @@
+// Graphs with symbolic sizes. The table states one value of each variable; tests/cross/variables_test.cc runs one plan
+// of each graph for many values.
+#include "core/tensor/nn.h"
+#include "tests/reference/case_table.h"
+
+namespace tandem::reference {
+
+namespace {
+
+constexpr DType kF32 = DType::kF32;
+
+Fill numbers(uint32_t seed) { return uniform(-2, 2, seed); }
+
+Index t_of(int64_t min = 1, int64_t max = 70, int64_t multiple = 1) { return Index::variable("t", min, max, multiple); }
+Index b_of(int64_t min = 1, int64_t max = 5) { return Index::variable("b", min, max); }
+
+/// Adds a case of one input of a shape and dtype, with t = 21 (20 when it is a multiple) and b = 3.
+template <typename Function>
+void add_one(CaseBuilder& builder, const std::string& name, const Shape& shape, Function function, DType dtype = kF32,
+             int64_t t = 21) {
+  const Fill fill = is_float(dtype) ? numbers(5) : dtype == DType::kBool ? uniform(0, 1, 5) : uniform(0, 60, 5);
+  std::map<std::string, int64_t> values;
+  const Tensor y = function(builder.input(shape, dtype, fill));
+  const auto note = [&](const Index& leaf) { values[leaf.name()] = leaf.name() == "t" ? t : 3; };
+  for (const Dim& dim : shape) dim.for_each_leaf(note);
+  for (const Dim& dim : y.shape()) dim.for_each_leaf(note);
+  if (values.empty()) values["t"] = t;
+  builder.add("variables/" + name, is_float(y.dtype()) ? Tolerance::kBounded : Tolerance::kExact, {y}, false, values);
+}
+
+void add_shapes(CaseBuilder& builder) {
+  const Index t = t_of(), b = b_of();
+  add_one(builder, "elementwise chain", {b, t}, [](const Tensor& x) { return tanh(x * 2 + 1) - x; });
+  add_one(builder, "elementwise, t innermost of three", {3, b, t}, [](const Tensor& x) { return x * x; });
+  add_one(builder, "elementwise, t outermost", {t, 5}, [](const Tensor& x) { return exp(-x); });
+  add_one(builder, "f16", {b, t}, [](const Tensor& x) { return x * 1.5 + 0.25; }, DType::kF16);
+  add_one(builder, "f64", {t}, [](const Tensor& x) { return sqrt(abs(x)); }, DType::kF64);
+  add_one(builder, "u8 wraps", {t, b}, [](const Tensor& x) { return x * 7 + 3; }, DType::kU8);
+  add_one(builder, "bool", {t}, [](const Tensor& x) { return logical_not(x); }, DType::kBool);
+  add_one(builder, "broadcast over t", {b, 1}, [&](const Tensor& x) { return x.expand({b, t}) * 3; });
+  add_one(builder, "broadcast row against column", {t},
+          [&](const Tensor& x) { return x.unsqueeze(1) + x.unsqueeze(0) * 2; });
+  add_one(builder, "transpose", {t, b}, [](const Tensor& x) { return x.transpose(0, 1) + 1; });
+  add_one(builder, "transpose both symbolic, kept", {b, t, 4},
+          [](const Tensor& x) { return exp(x).permute({2, 1, 0}).sum({1}); });
+  add_one(builder, "reshape splits heads", {b, t, 12}, [&](const Tensor& x) {
+    return (x.reshape({b, t, 3, 4}).permute({0, 2, 1, 3}) * 2).permute({0, 2, 1, 3}).reshape({b, t, 12});
+  });
+  add_one(builder, "flatten symbolic axes", {b, t, 3}, [](const Tensor& x) { return x.flatten(0, 1) * 2; });
+  add_one(builder, "flip", {b, t}, [](const Tensor& x) { return x.flip({1}) - x; });
+  add_one(builder, "window of the maximum's strides", {4, 70},
+          [&](const Tensor& x) { return x.shrink({{0, 4}, {0, t}}) * 2 + 1; });
+  add_one(builder, "window in two axes", {5, 70},
+          [&](const Tensor& x) { return x.shrink({{0, b}, {0, t}}).transpose(0, 1) * 2; });
+  add_one(builder, "slice with a symbolic begin", {70, 3},
+          [&](const Tensor& x) { return x.slice(0, Dim(70) - t, kEnd) * 2; });
+  const Index wide = t_of(4);
+  add_one(builder, "slice off the end", {b, wide},
+          [](const Tensor& x) { return x.slice(1, 1, -2) + x.slice(1, 2, -1); });
+  add_one(builder, "slice with a step", {b, t}, [](const Tensor& x) { return x.slice(1, 0, kEnd, 3) * 2; });
+  add_one(
+      builder, "multiple of 4 in groups", {t_of(4, 64, 4), 3},
+      [](const Tensor& x) { return x.reshape({-1, 4, 3}).sum({1}); }, kF32, 20);
+  add_one(builder, "halves of an even axis", {b, t_of(2, 64, 2)}, [](const Tensor& x) { return glu(x, 1); }, kF32, 20);
+}
+
+void add_positions(CaseBuilder& builder) {
+  const Index t = t_of(), b = b_of();
+  add_one(builder, "arange", {1}, [&](const Tensor& x) { return arange(t) * 3 + x.cast(DType::kI64) * 0; });
+  add_one(builder, "arange in f32", {b, t},
+          [&](const Tensor& x) { return x * arange(t, kF32) + size_tensor(t, kF32); });
+  add_one(builder, "comparison of positions", {t}, [&](const Tensor& x) {
+    const Tensor rows = arange(t).unsqueeze(1), columns = arange(t).unsqueeze(0);
+    return where(less_equal(columns, rows), x.unsqueeze(0), -1);
+  });
+  add_one(builder, "positions from the end", {b, t},
+          [&](const Tensor& x) { return where(less(size_tensor(t) - arange(t), 4), x, 0); });
+  add_one(builder, "sinusoidal positions", {t, 6}, [&](const Tensor& x) {
+    return x + sin(arange(t, kF32).unsqueeze(1) * (arange(6, kF32) + 1).unsqueeze(0) * 0.1);
+  });
+  add_one(
+      builder, "embedding", {b, t},
+      [&](const Tensor& x) { return embedding(x, builder.weight("table", {50, 9}, kF32, numbers(8))) * 2; },
+      DType::kI64);
+  add_one(builder, "gather along t", {t, 3},
+          [&](const Tensor& x) { return x.gather(0, Tensor::constant<int64_t>({4}, {0, 40, 3, -1}, "rows")) + 1; });
+}
+
+void add_padding(CaseBuilder& builder) {
+  const Index t = t_of(), b = b_of();
+  add_one(builder, "pad both sides", {b, t}, [](const Tensor& x) { return (x * 2).pad({{0, 0}, {3, 2}}, 1) + 1; });
+  add_one(builder, "pad outermost", {t, 3}, [](const Tensor& x) { return exp(x).pad({{2, 1}, {0, 0}}) * 2; });
+  add_one(builder, "pad to the maximum", {b, t}, [&](const Tensor& x) { return x.pad({{0, 0}, {0, Dim(70) - t}}); });
+  add_one(builder, "pad by a variable", {4, b}, [&](const Tensor& x) { return x.pad({{0, 0}, {t, t - 1}}, 2) * 3; });
+  add_one(builder, "pad to whole blocks", {b, t}, [&](const Tensor& x) {
+    const Dim whole = ceil_div(t, 8) * 8;
+    return x.pad({{0, 0}, {0, whole - t}}).reshape({b, ceil_div(t, 8), 8}).sum({2});
+  });
+  add_one(builder, "reflect pad", {b, t_of(5)}, [](const Tensor& x) { return x.reflect_pad({{0, 0}, {4, 3}}) * 2; });
+  add_one(builder, "reflect pad by a variable", {b, t_of(2)},
+          [&](const Tensor& x) { return x.reflect_pad({{0, 0}, {x.dim(1) - 1, x.dim(1) - 1}}) + 1; });
+  add_one(builder, "frames of a reflected signal", {b, t_of(9)},
+          [](const Tensor& x) { return x.reflect_pad({{0, 0}, {4, 4}}).window(1, 8, 3) * 2; });
+  add_one(builder, "concat along t", {b, t}, [](const Tensor& x) { return concat({x * 2, -x, x.slice(1, 0, 1)}, 1); });
+  add_one(builder, "concat along another axis", {3, t},
+          [](const Tensor& x) { return concat({tanh(x), x.slice(0, 0, 2)}, 0) * 2; });
+  add_one(builder, "concat outermost, both symbolic", {t, b},
+          [](const Tensor& x) { return concat({x, x + 1, x * 2}, 0); });
+}
+
+void add_sums(CaseBuilder& builder) {
+  const Index t = t_of(), b = b_of();
+  add_one(builder, "sum over t", {b, t}, [](const Tensor& x) { return x.sum({1}); });
+  add_one(builder, "sum over outer t", {t, 5}, [](const Tensor& x) { return x.sum({0}); });
+  add_one(builder, "sum over t, wide rows", {t, 40}, [](const Tensor& x) { return exp(x).sum({0}) * 2; });
+  add_one(builder, "sum over both", {b, t}, [](const Tensor& x) { return x.sum(); });
+  add_one(builder, "sum of f16", {b, t}, [](const Tensor& x) { return x.sum({1}); }, DType::kF16);
+  add_one(builder, "mean and var", {b, t}, [](const Tensor& x) { return x.mean({1}, true) + x.var({1}, true); });
+  add_one(builder, "mean over outer axes", {b, t, 6}, [](const Tensor& x) { return x.mean({0, 1}); });
+  add_one(builder, "max over t", {3, t}, [](const Tensor& x) { return x.max({1}) - x.min({1}); });
+  add_one(builder, "argmax over t", {b, t}, [](const Tensor& x) { return x.argmax(1); });
+  add_one(builder, "argmax per t", {t, 7}, [](const Tensor& x) { return x.argmax(1); });
+  add_one(builder, "cumsum over t", {2, t_of(1, 40)}, [](const Tensor& x) { return x.cumsum(1); });
+  add_one(builder, "cumsum of integers", {t_of(1, 40), 3}, [](const Tensor& x) { return x.cumsum(0); }, DType::kI32);
+  add_one(
+      builder, "any and all", {b, t}, [](const Tensor& x) { return bitwise_and(x.any({1}), logical_not(x.all({1}))); },
+      DType::kBool);
+  add_one(builder, "softmax over t", {b, t}, [](const Tensor& x) { return softmax(x, 1); });
+  add_one(builder, "softmax over outer t", {t, 6}, [](const Tensor& x) { return softmax(x, 0); });
+  add_one(builder, "log softmax per t", {b, t, 9}, [](const Tensor& x) { return log_softmax(x, 2); });
+  add_one(builder, "layer norm over t", {b, t}, [&](const Tensor& x) {
+    const Tensor centred = x - x.mean({1}, true);
+    return centred / sqrt((centred * centred).mean({1}, true) + 1e-5);
+  });
+  add_one(builder, "layer norm per t", {b, t, 18}, [&](const Tensor& x) {
+    return layer_norm(x, builder.weight("g", {18}, kF32, numbers(2)), builder.weight("h", {18}, kF32, numbers(3)));
+  });
+}
+
+void add_products(CaseBuilder& builder) {
+  const Index t = t_of(), b = b_of();
+  const auto weight = [&](const char* name, const Shape& shape) {
+    return builder.weight(name, shape, kF32, numbers(9));
+  };
+  add_one(builder, "matmul, symbolic M", {t, 9}, [&](const Tensor& x) { return matmul(x, weight("w", {9, 21})); });
+  add_one(builder, "matmul, symbolic M, wide N", {t, 5},
+          [&](const Tensor& x) { return matmul(x, weight("w", {5, 70})); });
+  add_one(builder, "matmul, symbolic N", {9, t}, [&](const Tensor& x) { return matmul(weight("w", {13, 9}), x); });
+  add_one(builder, "matmul, symbolic K", {6, t}, [&](const Tensor& x) { return matmul(x, x.transpose(0, 1)); });
+  add_one(builder, "matmul, all symbolic", {b, t},
+          [&](const Tensor& x) { return matmul(matmul(x.transpose(0, 1), x), x.transpose(0, 1)); });
+  add_one(builder, "linear with epilogue", {b, t, 7},
+          [&](const Tensor& x) { return silu(linear(x, weight("w", {20, 7}), weight("bias", {20}))) + 1; });
+  add_one(builder, "batched matmul", {b, t, 5}, [&](const Tensor& x) { return matmul(x, x.transpose(1, 2)); });
+  add_one(builder, "attention", {b, t_of(1, 40), 12}, [&](const Tensor& x) {
+    const Dim n = x.dim(1);
+    const auto heads = [&](const Tensor& y) { return y.reshape({b, n, 3, 4}).permute({0, 2, 1, 3}); };
+    const Tensor q = heads(linear(x, weight("q", {12, 12}))), k = heads(linear(x, weight("k", {12, 12})));
+    const Tensor p = softmax(matmul(q, k.transpose(2, 3)) * 0.5, 3);
+    return matmul(p, heads(x)).permute({0, 2, 1, 3}).reshape({b, n, 12});
+  });
+  add_one(builder, "conv1d", {b, 3, t},
+          [&](const Tensor& x) { return conv1d(x, weight("w", {5, 3, 3}), weight("bias", {5}), {1, 1, 1, 1}); });
+  add_one(builder, "conv1d, stride 2, twice", {b, 2, t}, [&](const Tensor& x) {
+    const Tensor y = relu(conv1d(x, weight("w", {6, 2, 3}), {}, {2, 1, 1, 1}));
+    return conv1d(y, weight("v", {4, 6, 3}), {}, {2, 1, 1, 1});
+  });
+  add_one(builder, "depthwise conv1d", {b, 6, t},
+          [&](const Tensor& x) { return silu(conv1d(x, weight("w", {6, 1, 5}), {}, {1, 2, 1, 6})); });
+  add_one(builder, "conv2d subsampling", {1, 1, t_of(3), 10}, [&](const Tensor& x) {
+    const Tensor y = relu(conv2d(x, weight("w", {4, 1, 3, 3}), {}, {{2, 2}, {1, 1}, {1, 1}, 1}));
+    return y.permute({0, 2, 1, 3}).flatten(2, 3);
+  });
+  add_one(
+      builder, "matmul of integers", {t, 6}, [&](const Tensor& x) { return matmul(x, x.transpose(0, 1)); },
+      DType::kI32);
+  add_one(
+      builder, "matmul of bf16", {t, 6}, [&](const Tensor& x) { return matmul(x, x.transpose(0, 1)); }, DType::kBF16);
+  add_one(builder, "encoder layer", {b, t_of(1, 33), 16}, [&](const Tensor& x) {
+    const Tensor y = layer_norm(x, weight("g", {16}), weight("h", {16}));
+    const Tensor z = x + linear(silu(linear(y, weight("up", {32, 16}))), weight("down", {16, 32})) * 0.5;
+    return z + z.mean({1}, true);
+  });
+}
+
+}  // namespace
+
+void add_variable_cases(CaseBuilder& builder) {
+  add_shapes(builder);
+  add_positions(builder);
+  add_padding(builder);
+  add_sums(builder);
+  add_products(builder);
+}
+
+}  // namespace tandem::reference
