@@ -1,0 +1,32 @@
+#include "core/models/ctc.h"
+
+#include <algorithm>
+
+#include "core/tensor/nn.h"
+
+namespace tandem {
+
+CtcHead::CtcHead(const GigaAmWeights& weights)
+    : weight_(weights("head.decoder_layers.0.weight").squeeze(2)), bias_(weights("head.decoder_layers.0.bias")) {}
+
+Tensor CtcHead::forward(const Tensor& encoded) const {
+  return log_softmax(linear(encoded.cast(DType::kF32), weight_, bias_), -1);
+}
+
+TokenSequence ctc_greedy(const CtcLane& lane) {
+  TokenSequence result;
+  const int64_t blank = lane.classes - 1;
+  int64_t previous = -1;
+  for (int64_t frame = 0; frame < lane.frames(); ++frame) {
+    const float* row = lane.log_probs.data() + frame * lane.classes;
+    const int64_t best = std::max_element(row, row + lane.classes) - row;
+    if (best != blank && best != previous) {
+      result.tokens.push_back(static_cast<int32_t>(best));
+      result.frames.push_back(static_cast<int32_t>(frame));
+    }
+    previous = best;
+  }
+  return result;
+}
+
+}  // namespace tandem

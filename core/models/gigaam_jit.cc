@@ -1,0 +1,18 @@
+#include "core/models/gigaam_jit.h"
+
+#include "core/base/text.h"
+
+namespace tandem {
+
+Result<std::shared_ptr<const GigaAmModel>> GigaAmModel::make(const WeightFile& file, const GigaAmConfig& config) {
+  if (!config.encoder)
+    return fail(ErrorCode::kInvalidArgument,
+                concat("the configuration for ", file.origin(), " has no \"encoder\": it describes no model"));
+  TANDEM_TRY(weights, GigaAmWeights::find(file, config));
+  GigaAmModel model{config, MelFrontEnd(config.mel), Conformer(*config.encoder, weights), {}, {}};
+  if (config.head && config.head->kind == GigaAmHead::kCtc) model.ctc.emplace(weights);
+  if (config.head && config.head->kind == GigaAmHead::kRnnt) model.rnnt.emplace(*config.head, weights);
+  return std::make_shared<const GigaAmModel>(std::move(model));
+}
+
+}  // namespace tandem

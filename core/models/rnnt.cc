@@ -1,0 +1,52 @@
+#include "core/models/rnnt.h"
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/tensor/nn.h"
+
+namespace tandem {
+
+RnntHead::RnntHead(const GigaAmHeadConfig& config, const GigaAmWeights& weights)
+    : config_(config),
+      embedding_(weights("head.decoder.embed.weight")),
+      encoder_weight_(weights("head.joint.enc.weight")),
+      encoder_bias_(weights("head.joint.enc.bias")),
+      predictor_weight_(weights("head.joint.pred.weight")),
+      predictor_bias_(weights("head.joint.pred.bias")),
+      out_weight_(weights("head.joint.joint_net.1.weight")),
+      out_bias_(weights("head.joint.joint_net.1.bias")) {
+  for (int64_t i = 0; i < config.pred_rnn_layers; ++i) {
+    const auto part = [&](const char* name) { return weights(concat("head.decoder.lstm.", name, "_l", i)); };
+    cells_.push_back({part("weight_ih"), part("weight_hh"), part("bias_ih"), part("bias_hh")});
+  }
+}
+
+Tensor RnntHead::project(const Tensor& encoded) const {
+  return linear(encoded.cast(DType::kF32), encoder_weight_, encoder_bias_);
+}
+
+Tensor RnntHead::predict(const Tensor& labels, const Tensor& h, const Tensor& c) const {
+  if (labels.rank() != 1 || h.rank() != 2 || !h.dim(1).is(state_size()) || !same(h.shape(), c.shape()))
+    throw TensorError(concat("the predictor takes labels [n] and states [n, ", state_size(), "], not ",
+                             text(labels.shape()), ", ", text(h.shape()), " and ", text(c.shape())));
+  // A label outside the table, such as kNoLabel, reads zeros.
+  Tensor x = embedding(labels, embedding_);
+  std::vector<Tensor> new_h, new_c;
+  const std::vector<Tensor> old_h = h.chunk(1, config_.pred_rnn_layers), old_c = c.chunk(1, config_.pred_rnn_layers);
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    const Cell& cell = cells_[i];
+    const LstmOutput state =
+        lstm_cell(x, old_h[i], old_c[i], cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh);
+    new_h.push_back(state.h);
+    new_c.push_back(state.c);
+    x = state.h;
+  }
+  return concat({x, concat(new_h, 1), concat(new_c, 1)}, 1);
+}
+
+Tensor RnntHead::join(const Tensor& projected, const Tensor& predicted) const {
+  const Tensor hidden = relu(projected + linear(predicted, predictor_weight_, predictor_bias_));
+  return log_softmax(linear(hidden, out_weight_, out_bias_), -1);
+}
+
+}  // namespace tandem

@@ -1,0 +1,142 @@
+#include <gtest/gtest.h>
+
+#include "tests/support/gigaam_target.h"
+
+namespace tandem {
+namespace {
+
+using testing::config_for;
+using testing::GigaAmGolden;
+using testing::model_of;
+using testing::row_difference;
+using testing::value_or_throw;
+
+class GigaAmCtc : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(GigaAmCtc, GivesTheScoresTokensAndFramesOfTheReference) {
+  const GigaAmGolden golden(GetParam());
+  const auto mel = golden.values<float>("input.mel");
+  const auto lengths = golden.values<int32_t>("input.mel_lengths");
+  const int64_t t = golden.shape("input.mel")[2];
+  const auto expected = testing::expected_sequences(golden);
+  for (const test::Target& target : test::all_targets()) {
+    SCOPED_TRACE(target.name);
+    GigaAmRecognizer recognizer = value_or_throw(GigaAmRecognizer::create(
+        model_of(golden), {static_cast<int64_t>(lengths.size()), t, true}, config_for(target)));
+    const RecognizedBatch batch = value_or_throw(recognizer.recognize(mel, lengths, t));
+    EXPECT_EQ(batch.encoded_lengths, golden.values<int32_t>("expected.encoded_lengths"));
+    EXPECT_LE(
+        row_difference(batch.encoded, golden.values<float>("expected.encoded"), batch.encoded_lengths, batch.frames),
+        2e-5);
+    if (golden.file.find("expected.log_probs") != nullptr) {
+      EXPECT_LE(
+          row_difference(batch.scores, golden.values<float>("expected.log_probs"), batch.encoded_lengths, batch.frames),
+          5e-5);
+    }
+    ASSERT_EQ(batch.sequences.size(), expected.size());
+    for (size_t lane = 0; lane < expected.size(); ++lane) {
+      EXPECT_EQ(batch.sequences[lane].tokens, expected[lane].tokens) << "lane " << lane;
+      EXPECT_EQ(batch.sequences[lane].frames, expected[lane].frames) << "lane " << lane;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Goldens, GigaAmCtc, ::testing::Values("ctc_tiny", "ctc_tiny_v2", "rnnt_tiny"));
+
+TEST(GigaAmRnnt, EveryStepIsThatOfTheReference) {
+  const GigaAmGolden golden("rnnt_tiny");
+  const auto model = model_of(golden);
+  const auto size = static_cast<size_t>(model->rnnt->state_size());
+  for (const test::Target& target : test::all_targets()) {
+    SCOPED_TRACE(target.name);
+    GigaAmPredictorJit predictor(model);
+    predictor.with_n_fixed(1);
+    ASSERT_TRUE(predictor.prepare_with_config(config_for(target)));
+    auto step =
+        value_or_throw(JitRecurrent<GigaAmPredictorJit>::make(std::move(predictor), LstmState::zeros(size), size));
+    const std::pair<const char*, int32_t> steps[] = {{"sos", kNoLabel}, {"step1", 1}, {"step2", 2}};
+    LstmState before = step.state();
+    for (const auto& [name, label] : steps) {
+      const std::string prefix = std::string("expected.") + name;
+      const auto head = value_or_throw(step.step(
+          [value = label](GigaAmPredictorJit& jit) { value_or_throw(jit.labels_view<int32_t>())[0] = value; }));
+      const auto expect = [&](std::span<const float> values, const std::string& tensor, double tolerance) {
+        const auto expected = golden.values<float>(prefix + tensor);
+        ASSERT_EQ(values.size(), expected.size());
+        for (size_t i = 0; i < values.size(); ++i)
+          EXPECT_NEAR(values[i], expected[i], tolerance) << name << tensor << i;
+      };
+      expect(head, ".pred", 2e-6);
+      expect(step.state().h, ".h", 2e-6);
+      expect(step.state().c, ".c", 2e-6);
+    }
+  }
+}
+
+TEST(GigaAmSpeech, SamplesGiveTheTokensOfTheReferenceInOnePlan) {
+  const GigaAmGolden golden("e2e_tiny");
+  const auto samples = golden.values<int16_t>("input.pcm");
+  const auto n = static_cast<int64_t>(samples.size());
+  const auto expected = testing::expected_sequences(golden);
+  for (const test::Target& target : test::all_targets()) {
+    SCOPED_TRACE(target.name);
+    GigaAmSpeechJit jit(model_of(golden));
+    jit.with_n_fixed(n);
+    const auto prepared = jit.prepare_with_config(InputSpec{{n}, DType::kI16}, config_for(target));
+    ASSERT_TRUE(prepared) << prepared.error().text();
+    ASSERT_TRUE(value_or_throw(jit.samples_mut()).copy_from(samples));
+    ASSERT_TRUE(jit.execute());
+    const auto frames = golden.shape("expected.encoded")[1];
+    const std::vector<int32_t> lengths = {static_cast<int32_t>(frames)};
+    const auto mel = value_or_throw(value_or_throw(jit.log_mel()).to_vector<float>());
+    EXPECT_LE(row_difference(mel, golden.values<float>("expected.log_mel"), {64}, 64), 1e-5);
+    EXPECT_LE(row_difference(value_or_throw(value_or_throw(jit.encoded()).to_vector<float>()),
+                             golden.values<float>("expected.encoded"), lengths, frames),
+              2e-5);
+    const auto scores = value_or_throw(value_or_throw(jit.scores()).to_vector<float>());
+    EXPECT_LE(row_difference(scores, golden.values<float>("expected.log_probs"), lengths, frames), 5e-5);
+    const auto sequences = ctc_greedy_batch(scores, frames, golden.config.head->num_classes, lengths);
+    EXPECT_EQ(sequences[0].tokens, expected[0].tokens);
+    EXPECT_EQ(sequences[0].frames, expected[0].frames);
+  }
+}
+
+TEST(GigaAmErrors, NameTheThingAndLeaveTheRecognizerUsable) {
+  const GigaAmGolden golden("ctc_tiny");
+  const auto mel = golden.values<float>("input.mel");
+  const auto lengths = golden.values<int32_t>("input.mel_lengths");
+  const int64_t t = golden.shape("input.mel")[2];
+  GigaAmRecognizer recognizer =
+      value_or_throw(GigaAmRecognizer::create(model_of(golden), {3, t, true}, config_for(test::all_targets().front())));
+  const auto expect = [&](const Result<RecognizedBatch>& result, ErrorCode code, const std::string& part) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, code) << result.error().message;
+    EXPECT_NE(result.error().message.find(part), std::string::npos) << result.error().message;
+  };
+  expect(recognizer.recognize({}, lengths, 0), ErrorCode::kVariable, "t is 0");
+  expect(recognizer.recognize(mel, std::vector<int32_t>{97, 61}, t), ErrorCode::kVariable, "b is 2");
+  expect(recognizer.recognize(mel, std::vector<int32_t>{97, 98, 1}, t), ErrorCode::kInvalidArgument, "lane 1 is 98");
+  expect(recognizer.recognize(std::vector<float>(5), lengths, t), ErrorCode::kInvalidArgument, "5 elements");
+  auto damaged = mel;
+  damaged[100] = std::numeric_limits<float>::quiet_NaN();
+  expect(recognizer.recognize(damaged, lengths, t), ErrorCode::kNonFinite, "element 100");
+  const RecognizedBatch batch = value_or_throw(recognizer.recognize(mel, lengths, t));
+  EXPECT_EQ(batch.sequences[0].tokens, testing::expected_sequences(golden)[0].tokens);
+}
+
+TEST(GigaAmErrors, LanesOfLengthZeroSayNothing) {
+  const GigaAmGolden golden("ctc_tiny");
+  const auto mel = golden.values<float>("input.mel");
+  const int64_t t = golden.shape("input.mel")[2];
+  for (const test::Target& target : test::all_targets()) {
+    GigaAmRecognizer recognizer =
+        value_or_throw(GigaAmRecognizer::create(model_of(golden), {3, t, true}, config_for(target)));
+    const RecognizedBatch batch = value_or_throw(recognizer.recognize(mel, std::vector<int32_t>{97, 0, 34}, t));
+    EXPECT_EQ(batch.encoded_lengths, (std::vector<int32_t>{25, 0, 9}));
+    EXPECT_TRUE(batch.sequences[1].tokens.empty());
+    EXPECT_EQ(batch.sequences[2].tokens, testing::expected_sequences(golden)[2].tokens);
+  }
+}
+
+}  // namespace
+}  // namespace tandem
