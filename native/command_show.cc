@@ -32,53 +32,61 @@ struct Prepared {
   }
 };
 
+/// A word of --stage.
+struct StageName {
+  const char* name;
+  Stage stage;
+  const char* target;  ///< The only target that has it; null: all have it.
+};
+constexpr StageName kStageNames[] = {
+    {"graph", Stage::kGraph, nullptr},       {"rewritten", Stage::kRewritten, nullptr},
+    {"schedule", Stage::kSchedule, nullptr}, {"kernel", Stage::kKernels, nullptr},
+    {"c", Stage::kSource, "native"},
+};
+
 struct ShowCommand : Prepared {
   std::string stage;
 
   Result<std::string> text() const {
     if (stage.empty()) return tl::unexpected<JitError>(missing_argument("--stage"));
     TANDEM_TRY(config, target.config());
-    const std::string backend = config.backend->name();
-    if (const std::string need = stage == "c" || stage == "asm" ? "native"
-                                 : stage == "wat"               ? "wasm"
-                                                                : backend;
-        need != backend)
-      return fail(ErrorCode::kInvalidArgument, concat("--stage ", stage, " needs --target ", need));
-    TANDEM_TRY(prepared, prepare(config));
-    report_target_notes(config);
-    const Plan& plan = *prepared.session->plan();
-    if (stage == "kernel") {
-      TANDEM_TRY(kernels, prepared.session->prepared_kernels());
-      std::string all;
-      for (const PreparedKernel& kernel : kernels)
-        all += concat("# ", kernel.calls, " calls per step\n", kernel.text, "\n");
-      return all;
-    }
-    if (stage == "schedule") return calls_text(plan);
-    if (stage == "c" || stage == "wat") return plan.executable().source();
-    if (stage == "asm") {
-      const auto capabilities = config.isa.empty() ? config.backend->capabilities() : *capabilities_named(config.isa);
-      return static_cast<ClangBackend&>(*config.backend).assembly(plan.program(), capabilities);
-    }
-    return fail(ErrorCode::kInvalidArgument, concat("--stage is \"", stage, "\": use schedule, kernel, c, wat or asm"));
+    if (stage == "asm" || stage == "wasm") return machine_code(config);
+    for (const StageName& known : kStageNames)
+      if (stage == known.name) return observed(config, known);
+    return fail(ErrorCode::kInvalidArgument,
+                concat("--stage is \"", stage, "\": use graph, rewritten, schedule, kernel, c, asm or wasm"));
   }
 
-  /// One line per call: kernel, where it comes from, its buffers.
-  static std::string calls_text(const Plan& plan) {
-    std::string text;
-    const auto list = [&](const char* phase, const std::vector<KernelCall>& calls) {
-      for (const KernelCall& call : calls) {
-        text += concat(phase, " ", plan.program().kernels[call.kernel].name, "  # ", call.origin, "\n");
-        for (const uint32_t slot : call.slots)
-          text += concat(
-              "    ", plan.program().slots[slot].name.empty() ? concat("slot ", slot) : plan.program().slots[slot].name,
-              " ", name_of(plan.program().slots[slot].dtype), " ", plan.program().slots[slot].bytes, " bytes\n");
-      }
+ private:
+  Result<void> need_target(const PrepareConfig& config, const char* name) const {
+    if (!name || config.backend->name() == name) return {};
+    return fail(ErrorCode::kInvalidArgument, concat("--stage ", stage, " needs --target ", name));
+  }
+
+  Result<std::string> observed(PrepareConfig config, const StageName& wanted) const {
+    if (auto right = need_target(config, wanted.target); !right) return tl::unexpected<JitError>(right.error());
+    std::string found;
+    config.debug.observer = [&](Stage at, const std::string& text) {
+      if (at == wanted.stage) found += text;
     };
-    list("prepare", plan.program().prepare_calls);
-    list("step", plan.program().step_calls);
-    return text + concat("arena ", plan.statistics().arena_bytes, " bytes, while preparing ",
-                         plan.statistics().temporary_bytes, " bytes more\n");
+    TANDEM_TRY(prepared, prepare(config));
+    static_cast<void>(prepared);
+    report_target_notes(config);
+    return found;
+  }
+
+  /// Assembly text, or the bytes of the WebAssembly module.
+  Result<std::string> machine_code(const PrepareConfig& config) const {
+    if (auto right = need_target(config, stage == "asm" ? "native" : "wasm"); !right)
+      return tl::unexpected<JitError>(right.error());
+    TANDEM_TRY(prepared, prepare(config));
+    const Plan& plan = *prepared.session->plan();
+    if (stage == "wasm") {
+      const std::vector<uint8_t> bytes = plan.executable().binary();
+      return std::string(bytes.begin(), bytes.end());
+    }
+    const auto capabilities = config.isa.empty() ? config.backend->capabilities() : *capabilities_named(config.isa);
+    return static_cast<ClangBackend&>(*config.backend).assembly(plan.program(), capabilities);
   }
 };
 
@@ -137,7 +145,7 @@ void add_show_command(CLI::App& tool, int& exit_code) {
   const auto state = std::make_shared<ShowCommand>();
   CLI::App& command = *tool.add_subcommand("show", "Print a stage of a model's way to machine code");
   state->add_to(command);
-  command.add_option("--stage", state->stage, "schedule, kernel, c, wat or asm");
+  command.add_option("--stage", state->stage, "graph, rewritten, schedule, kernel, c, asm or wasm");
   command.callback([state, &exit_code] { run_and_write(*state, exit_code); });
 }
 

@@ -212,6 +212,30 @@ TEST_F(Tool, BadInputIsRefusedInOneSentenceThatNamesIt) {
   expect_refused("vad --target wasm" + raw, "/nonexistent/node", 1, "TANDEM_NODE=/nonexistent/node");
 }
 
+TEST_F(Tool, ShowsTheStagesOfAModel) {
+  const std::pair<const char*, const char*> stages[] = {{"graph", "= input f32[1, 288]"},
+                                                        {"rewritten", "outputs %"},
+                                                        {"schedule", "contract"},
+                                                        {"kernel", "kernel"},
+                                                        {"c", "void"},
+                                                        {"asm", ".text"}};
+  for (const auto& [stage, words] : stages) {
+    const Outcome outcome = run(std::string("show silero-v5-8k --stage ") + stage);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.error;
+    EXPECT_NE(outcome.out.find(words), std::string::npos) << stage;
+  }
+  const Outcome module = run("show silero-v5-8k --stage wasm --target wasm");
+  EXPECT_EQ(module.exit_code, 0) << module.error;
+  EXPECT_EQ(module.out.substr(0, 4), std::string("\0asm", 4));
+  const Outcome profile = run("profile silero-v5-8k --steps 3");
+  EXPECT_EQ(profile.exit_code, 0) << profile.error;
+  EXPECT_NE(profile.out.find("us in kernels"), std::string::npos) << profile.out;
+  expect_refused("show silero-v5-8k --stage wasm", "needs --target wasm");
+  expect_refused("show silero-v5-8k --stage soul", "soul");
+  expect_refused("show silero-v5-8k", "--stage is missing");
+  expect_refused("profile silero-v5-8k --steps 0", "--steps is 0");
+}
+
 TEST_F(Tool, AFileThatFailsDoesNotTakeTheOthersWithIt) {
   const Outcome outcome = run("vad --format json --raw s16le:16000 " + path("missing.raw") + " " + kGoForward);
   EXPECT_EQ(outcome.exit_code, 2);
