@@ -1,0 +1,23 @@
+#pragma once
+
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace tandem {
+
+/// The subscript of the operand element that element `index` of a movement node shows. For the ops that only rearrange:
+/// reshape, permute, expand, shrink, stride, flip, window. (pad, reflect_pad, concat and gather choose; whoever lowers
+/// them decides how.)
+std::vector<Index> operand_index(const Graph& graph, const Node& node, const std::vector<Index>& index);
+/// True for the movement ops that `operand_index` knows.
+bool is_rearrangement(Op op);
+
+/// The subscript in `to` of the element that has the subscript `index` in `from`: same row-major number, other shape.
+/// Axes that the two shapes share pass through without division.
+std::vector<Index> reshape_index(const std::vector<Index>& index, const Shape& from, const Shape& to);
+
+/// Sum of index * stride.
+Index flat_offset(const std::vector<Index>& index, const Shape& strides);
+
+}  // namespace tandem
