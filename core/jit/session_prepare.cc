@@ -6,14 +6,20 @@
 #include "core/graph/verify.h"
 #include "core/jit/session.h"
 #include "core/jit/session_state.h"
+#include "core/rewrite/rewrite.h"
 
 namespace tandem {
 namespace {
 
 const char* const kEmptyHint = "prepare() takes one InputSpec for each input that is declared without a shape";
 
-/// The rewrite stage stands here: between the trace and everything that costs memory.
-GraphModule rewritten(const GraphModule& traced, const PrepareConfig&) { return traced; }
+/// The steps as comments, so that the text of the stage is still a graph that can be read back.
+std::string comments(const RewriteTrace& trace) {
+  std::string out;
+  for (const RewriteTrace::Step& step : trace.steps)
+    out += concat("# ", step.rule, ": ", step.before, " -> ", step.after, "\n");
+  return out;
+}
 
 JitError build_error(const std::string& wrapper, JitError inner) {
   JitError error;
@@ -275,8 +281,12 @@ Result<void> Session::Preparation::check_inputs_used() const {
 
 Result<void> Session::Preparation::compile() {
   if (config.debug.wants(Stage::kGraph)) show(Stage::kGraph, print_graph(module));
-  module = rewritten(module, config);
-  if (config.debug.wants(Stage::kRewritten)) show(Stage::kRewritten, print_graph(module));
+  RewriteTrace trace_of_rules;
+  RewriteOptions rewriting;
+  rewriting.reorder_sums = config.numerics == Numerics::kFast;
+  if (config.debug.wants(Stage::kRewritten)) rewriting.trace = &trace_of_rules;
+  module = rewrite(module, rewriting);
+  if (config.debug.wants(Stage::kRewritten)) show(Stage::kRewritten, comments(trace_of_rules) + print_graph(module));
   PlanOptions options;
   options.schedule.capabilities = resolved.capabilities;
   options.schedule.numerics = config.numerics;

@@ -287,7 +287,10 @@ class Fuser {
       if (depends) used++;
       ended |= !depends;
     }
-    return reduced_inside || ended || used == 0;
+    // What depends on no row would be computed before the first loop opens, which only a kernel of one loop can do.
+    const auto loops_open = std::count_if(shape.begin(), shape.end(), [](const Dim& dim) { return !dim.is(1); });
+    if (used == 0) return loops_open <= (reduced_inside ? 0 : 1);
+    return reduced_inside || ended;
   }
 
   /// Does a path lead from a node down to `target` that avoids `except`?

@@ -5,6 +5,7 @@
 
 #include "backends/clang/clang_backend.h"
 #include "backends/interpreter/interpreter.h"
+#include "core/rewrite/rewrite.h"
 
 namespace tandem::test {
 
@@ -22,11 +23,15 @@ const std::vector<Target>& all_targets() {
   return targets;
 }
 
-Result<PlannedGraph> PlannedGraph::make(const GraphModule& module, const Target& target, Numerics numerics) {
+Result<PlannedGraph> PlannedGraph::make(const GraphModule& module, const Target& target, Numerics numerics,
+                                        Rewriting rewriting) {
+  RewriteOptions rewrite_options;
+  rewrite_options.reorder_sums = numerics == Numerics::kFast;
   PlanOptions plan_options;
   plan_options.schedule.capabilities = target.capabilities;
   plan_options.schedule.numerics = numerics;
-  auto made = Plan::make(module, target.backend, plan_options);
+  auto made =
+      Plan::make(rewriting == Rewriting::kOn ? rewrite(module, rewrite_options) : module, target.backend, plan_options);
   if (!made) return tl::unexpected<JitError>(made.error());
   return PlannedGraph(std::move(*made));
 }
@@ -78,8 +83,8 @@ Result<void> PlannedGraph::spoil() {
 }
 
 Result<OutputBytes> run_graph(const GraphModule& module, const reference::Options& options, const Target& target,
-                              Numerics numerics) {
-  auto planned = PlannedGraph::make(module, target, numerics);
+                              Numerics numerics, Rewriting rewriting) {
+  auto planned = PlannedGraph::make(module, target, numerics, rewriting);
   if (!planned) return tl::unexpected<JitError>(planned.error());
   return planned->run(options);
 }

@@ -23,10 +23,14 @@ const std::vector<Target>& all_targets();
 /// Result of one output: its dense live bytes.
 using OutputBytes = std::vector<std::vector<std::byte>>;
 
+/// Is a graph rewritten first, as a wrapper does?
+enum class Rewriting { kOn, kOff };
+
 /// One plan of a graph, to be run for several inputs and values of its variables.
 class PlannedGraph {
  public:
-  static Result<PlannedGraph> make(const GraphModule& module, const Target& target, Numerics numerics);
+  static Result<PlannedGraph> make(const GraphModule& module, const Target& target, Numerics numerics,
+                                   Rewriting rewriting = Rewriting::kOn);
 
   /// Overwrites inputs, outputs and intermediates with garbage, then runs with the inputs and variables of `options`:
   /// what comes back was computed from them alone. Inputs are as long as the options say: the rest of an input with
@@ -46,8 +50,8 @@ class PlannedGraph {
   int byte_ = 0xA5;  ///< The garbage of the next run: a small number, then NaN, by turns.
 };
 
-/// Plans the graph and runs it once.
+/// Rewrites and plans the graph and runs it once.
 Result<OutputBytes> run_graph(const GraphModule& module, const reference::Options& options, const Target& target,
-                              Numerics numerics);
+                              Numerics numerics, Rewriting rewriting = Rewriting::kOn);
 
 }  // namespace tandem::test

@@ -143,6 +143,7 @@ class Builder {
 
   NodeId operation(const Pattern& pattern, DType dtype, const Shape& shape) {
     const Op op = random_.pick(pattern.ops);
+    if (op == Op::kGather) return gather(pattern, dtype, shape);
     switch (info(op).op_class) {
       case OpClass::kLeaf:
         return leaf_operation(op, dtype, shape);
@@ -154,7 +155,7 @@ class Builder {
       case OpClass::kContract:
         return accumulation(pattern, op, dtype, shape);
       default:
-        return op == Op::kGather ? gather(pattern, dtype, shape) : elementwise(pattern, op, dtype, shape);
+        return elementwise(pattern, op, dtype, shape);
     }
   }
 

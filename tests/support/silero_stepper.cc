@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "core/audio/window_framer.h"
+#include "core/rewrite/rewrite.h"
 #include "tests/support/golden.h"
 
 namespace tandem::testing {
@@ -34,8 +35,15 @@ GraphModule silero_graph(const std::string& version, int64_t sample_rate) {
   return module;
 }
 
+/// As a wrapper does before it plans.
+static GraphModule rewritten(const GraphModule& module, Numerics numerics) {
+  RewriteOptions options;
+  options.reorder_sums = numerics == Numerics::kFast;
+  return rewrite(module, options);
+}
+
 Schedule silero_schedule(const std::string& version, int64_t sample_rate, const ScheduleOptions& options) {
-  return make_schedule(silero_graph(version, sample_rate), options);
+  return make_schedule(rewritten(silero_graph(version, sample_rate), options.numerics), options);
 }
 
 SileroStepper::SileroStepper(const std::string& version, int64_t sample_rate, std::shared_ptr<Backend> backend,
@@ -43,7 +51,7 @@ SileroStepper::SileroStepper(const std::string& version, int64_t sample_rate, st
     : sizes_(*silero_sizes(sample_rate)) {
   PlanOptions options;
   options.schedule = {capabilities, numerics};
-  plan_ = value_of(Plan::make(silero_graph(version, sample_rate), std::move(backend), options));
+  plan_ = value_of(Plan::make(rewritten(silero_graph(version, sample_rate), numerics), std::move(backend), options));
 }
 
 std::span<float> SileroStepper::input(const std::string& name) {
