@@ -11,6 +11,7 @@
 #include "core/graph/constant.h"
 #include "core/graph/text.h"
 #include "core/plan/plan.h"
+#include "core/rewrite/rewrite.h"
 #include "web/boundary.h"
 #include "web/engine.h"
 
@@ -54,7 +55,9 @@ std::unique_ptr<CompiledGraph> compile(std::string_view graph_text, const char* 
   options.schedule.capabilities = capabilities_for(isa);
   options.schedule.numerics = reproducible ? Numerics::kReproducible : Numerics::kFast;
   options.memory_limit = plan_memory_limit();
-  auto plan = Plan::make(parse_graph(graph_text, resolve), engine_backend(), options);
+  RewriteOptions rewriting;
+  rewriting.reorder_sums = !reproducible;
+  auto plan = Plan::make(rewrite(parse_graph(graph_text, resolve), rewriting), engine_backend(), options);
   if (!plan) throw TensorError(plan.error().message, plan.error().code);
   auto graph = std::make_unique<CompiledGraph>();
   graph->plan = std::move(*plan);

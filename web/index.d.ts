@@ -51,6 +51,7 @@ export interface SileroVadOptions {
 
 export interface Timings {
   readonly prepareMs: number;
+  readonly scheduleMs: number;
   readonly emitMs: number;
   readonly loadMs: number;
   readonly packMs: number;

@@ -43,9 +43,10 @@ export class SileroVad {
     this.sampleRate = sampleRate;
     this.windowSamples = this.#call('window');
     this.#address = this.#call('samples') >>> 0;
-    /** Milliseconds: all of preparing, and of it emitting the module, loading it, folding and packing weights. */
+    /** Milliseconds: all of preparing; of it scheduling, emitting the module, loading it, folding and packing weights. */
     this.timings = Object.freeze({
       prepareMs,
+      scheduleMs: this.#call('statistic', 3),
       emitMs: this.#call('statistic', 0),
       loadMs: this.#call('statistic', 1),
       packMs: this.#call('statistic', 2),

@@ -15,8 +15,9 @@ const run = (name, ...values) =>
 test('loading and preparing on a fresh page (timings are printed)', async (t) => {
   const { loadMs, prepares } = await run('timings');
   t.diagnostic(`engine loaded in ${loadMs.toFixed(0)} ms`);
-  for (const { prepareMs, emitMs, loadMs: moduleMs, packMs } of prepares) {
-    t.diagnostic(`prepared in ${prepareMs.toFixed(0)} ms: emitting ${emitMs.toFixed(1)}, loading the module ` +
+  for (const { prepareMs, scheduleMs, emitMs, loadMs: moduleMs, packMs } of prepares) {
+    t.diagnostic(`prepared in ${prepareMs.toFixed(0)} ms: scheduling ${scheduleMs.toFixed(1)}, emitting ` +
+      `${emitMs.toFixed(1)}, loading the module ` +
       `${moduleMs.toFixed(1)}, packing ${packMs.toFixed(1)}`);
   }
   assert.equal(prepares.length, 3);

@@ -5,13 +5,18 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "backends/interpreter/interpreter.h"
 #include "backends/wasm/emit.h"
+#include "core/models/silero_vad.h"
+#include "core/rewrite/rewrite.h"
 #include "core/schedule/schedule.h"
 #include "tests/reference/cases.h"
 #include "tests/reference/scalar.h"
@@ -57,17 +62,42 @@ class Data {
   size_t position_ = 0;
 };
 
+/// A machine that only emits: for plans that are made to look at their modules.
+class EmittingBackend : public Backend {
+ public:
+  std::string name() const override { return "wasm"; }
+  Capabilities capabilities() const override { return *capabilities_named("wasm-relaxed"); }
+  Result<std::unique_ptr<Executable>> compile(const Program& program, const Capabilities& machine, Numerics,
+                                              CompileStatistics&) override {
+    TANDEM_TRY(bytes, emit_module(program, machine));
+    return std::unique_ptr<Executable>(std::make_unique<Module>(std::move(bytes)));
+  }
+  void* allocate(size_t bytes) override { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); }
+  void release(void* memory, size_t) override { std::free(memory); }
+
+ private:
+  struct Module : Executable {
+    explicit Module(std::vector<uint8_t> module) : bytes(std::move(module)) {}
+    bool run(Phase, void* const*, const int64_t*, size_t, size_t) noexcept override { return true; }
+    std::vector<uint8_t> binary() const override { return bytes; }
+    std::vector<uint8_t> bytes;
+  };
+};
+
 /// The module for every machine and kind of numerics, by "isa/numerics".
-json modules_of(Data& data, const std::function<Program(const ScheduleOptions&)>& program_for) {
+json modules_of(Data& data, const std::function<std::vector<uint8_t>(const ScheduleOptions&)>& module_for) {
   json modules;
   for (const char* isa : kMachines)
-    for (const Numerics numerics : kNumerics) {
-      const Capabilities machine = *capabilities_named(isa);
-      const auto bytes = emit_module(program_for({machine, numerics}), machine);
-      if (!bytes) throw std::runtime_error(bytes.error().text());
-      modules[std::string(isa) + "/" + std::string(name_of(numerics))] = data.add(*bytes);
-    }
+    for (const Numerics numerics : kNumerics)
+      modules[std::string(isa) + "/" + std::string(name_of(numerics))] =
+          data.add(module_for({*capabilities_named(isa), numerics}));
   return modules;
+}
+
+template <typename T>
+T value_of(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().text());
+  return std::move(*result);
 }
 
 /// Lowest and highest value that each element may have: [low, high], both as f64.
@@ -117,29 +147,51 @@ json case_entry(Data& data, const reference::Case& from) {
     output["bits"] = data.add((*outputs)[i]);
     entry["outputs"].push_back(output);
   }
-  entry["modules"] =
-      modules_of(data, [&](const ScheduleOptions& options) { return make_schedule(loaded.module, options).program; });
+  entry["modules"] = modules_of(data, [&](const ScheduleOptions& options) {
+    RewriteOptions rewriting;
+    rewriting.reorder_sums = options.numerics == Numerics::kFast;
+    const Schedule schedule = make_schedule(rewrite(loaded.module, rewriting), options);
+    return value_of(emit_module(schedule.program, options.capabilities));
+  });
   return entry;
 }
 
-/// Bits of all clips, by the native backend with reproducible numerics, which is compared with the others elsewhere.
+/// A recording's probabilities and its last state, by reproducible numerics of the native machine, which is compared
+/// with the others elsewhere.
+json clip_entry(Data& data, SileroVad& vad, const std::filesystem::path& file) {
+  const auto bytes = testing::file_bytes(file.string());
+  std::vector<float> samples(bytes.size() / sizeof(float)), probabilities;
+  std::memcpy(samples.data(), bytes.data(), bytes.size());
+  if (auto reset = vad.reset(); !reset) throw std::runtime_error(reset.error().text());
+  if (auto pushed = vad.push(samples, probabilities); !pushed) throw std::runtime_error(pushed.error().text());
+  if (auto flushed = vad.flush(probabilities); !flushed) throw std::runtime_error(flushed.error().text());
+  const auto h = value_of(vad.h()), c = value_of(vad.c());
+  return {{"probabilities", data.add(probabilities)},
+          {"h", data.add(h.data(), h.size_bytes())},
+          {"c", data.add(c.data(), c.size_bytes())}};
+}
+
 json silero_entry(Data& data, const std::string& version, int64_t rate, const std::filesystem::path& clips) {
-  const Capabilities machine = test::native_instruction_sets().back();
-  testing::SileroStepper stepper(version, rate, test::uncached_backend(), machine, Numerics::kReproducible);
+  const SileroWeights weights = testing::silero_weights(version, rate);
+  PrepareConfig config;
+  config.backend = test::uncached_backend();
+  config.numerics = Numerics::kReproducible;
+  SileroVad vad = value_of(SileroVad::create(weights, config));
   json entry = {{"version", version}, {"sampleRate", rate}};
-  const std::string golden = "silero/" + version + (rate == 16000 ? "_16k.json" : "_8k.json");
-  const json clips_of_model = testing::golden_json(golden)["clips"];
-  for (const json& clip : clips_of_model) {
+  const std::string name = "silero/" + version + (rate == 16000 ? "_16k.json" : "_8k.json");
+  const json golden = testing::golden_json(name)["clips"];
+  for (const json& clip : golden) {
     const std::string id = clip["id"];
-    const auto bytes = testing::file_bytes((clips / (id + ".f32")).string());
-    std::vector<float> samples(bytes.size() / sizeof(float));
-    std::memcpy(samples.data(), bytes.data(), bytes.size());
-    const testing::SileroTrack track = stepper.run(samples);
-    entry["clips"][id] = {
-        {"probabilities", data.add(track.probabilities)}, {"h", data.add(track.last_h)}, {"c", data.add(track.last_c)}};
+    entry["clips"][id] = clip_entry(data, vad, clips / (id + ".f32"));
   }
-  entry["modules"] = modules_of(
-      data, [&](const ScheduleOptions& options) { return testing::silero_schedule(version, rate, options).program; });
+  entry["modules"] = modules_of(data, [&](const ScheduleOptions& options) {
+    PrepareConfig emitting;
+    emitting.backend = std::make_shared<EmittingBackend>();
+    emitting.isa = options.capabilities.isa;
+    emitting.numerics = options.numerics;
+    SileroVad emitted = value_of(SileroVad::create(weights, emitting));
+    return emitted.jit().session().plan()->executable().binary();
+  });
   return entry;
 }
 

@@ -42,10 +42,6 @@ static GraphModule rewritten(const GraphModule& module, Numerics numerics) {
   return rewrite(module, options);
 }
 
-Schedule silero_schedule(const std::string& version, int64_t sample_rate, const ScheduleOptions& options) {
-  return make_schedule(rewritten(silero_graph(version, sample_rate), options.numerics), options);
-}
-
 SileroStepper::SileroStepper(const std::string& version, int64_t sample_rate, std::shared_ptr<Backend> backend,
                              const Capabilities& capabilities, Numerics numerics)
     : sizes_(*silero_sizes(sample_rate)) {

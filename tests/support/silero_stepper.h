@@ -24,8 +24,6 @@ SileroWeights silero_weights(const std::string& version, int64_t sample_rate);
 
 /// The model's graph: chunk, h and c go in, one row [probability | h | c] comes out.
 GraphModule silero_graph(const std::string& version, int64_t sample_rate);
-/// That graph, scheduled.
-Schedule silero_schedule(const std::string& version, int64_t sample_rate, const ScheduleOptions& options);
 
 /// Drives a plan of `Silero::forward_chunk` window by window, with the context and the state kept here. Throws
 /// std::runtime_error with the engine's message.

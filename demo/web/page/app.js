@@ -61,7 +61,7 @@ function showFacts() {
     fact('emitted module', `${(vad.moduleSize / 1000).toFixed(1)} kB`),
     fact('one step of 32 ms', `${((1000 * milliseconds) / probabilities.length).toFixed(0)} µs`),
     fact('faster than real time', `${Math.round(realTime / milliseconds)} ×`),
-    fact('instruction set', engine.capabilities.isa.replace('wasm-', '')),
+    fact('instruction set', engine.capabilities.relaxedSimd ? 'relaxed SIMD' : 'SIMD'),
   );
 }
 
