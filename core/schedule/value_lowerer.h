@@ -53,6 +53,7 @@ class ValueLowerer {
   void pin(NodeId reduction, const std::vector<Index>& index) {
     pinned_[Key{reduction, index}] = reduce(reduction, index);
   }
+  bool has_pinned() const { return !pinned_.empty(); }
   bool is_pinned(NodeId node, const std::vector<Index>& index) const { return pinned_.count(Key{node, index}) > 0; }
 
   /// Kernel buffer number of a slot; made on first use.

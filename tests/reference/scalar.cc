@@ -7,6 +7,7 @@
 #include "core/base/bits.h"
 #include "core/base/error.h"
 #include "core/base/half.h"
+#include "core/graph/accuracy.h"
 
 namespace tandem::reference {
 
@@ -177,29 +178,10 @@ double carried_error(Op op, const Element& x, const Element& y, double r) {
 
 /// Roundings that one op may add, in half units in the last place: 1 when the op is exact up to rounding, more for
 /// functions that are approximated, 0 for ops that never round.
-double own_roundings(Op op) {
-  switch (op) {
-    case Op::kNeg:
-    case Op::kAbs:
-    case Op::kFloor:
-    case Op::kCeil:
-    case Op::kTrunc:
-    case Op::kRound:
-    case Op::kMin:
-    case Op::kMax:
-      return 0;
-    case Op::kExp:
-    case Op::kLog:
-    case Op::kSin:
-    case Op::kCos:
-    case Op::kTanh:
-    case Op::kSigmoid:
-    case Op::kErf:
-    case Op::kPow:
-      return 8;
-    default:
-      return 1;
-  }
+double own_roundings(Op op, DType dtype) {
+  const double ulps = accuracy_ulps(op, dtype);
+  // An f64 result is compared with a float64 number that was rounded itself.
+  return 2 * ulps + (dtype == DType::kF64 && ulps > 0.5 ? 1 : 0);
 }
 
 /// A sum or product of exact operands that is a number of the dtype has no rounding to differ in. (Not for f64, whose
@@ -219,7 +201,7 @@ Element compute_float(Op op, DType dtype, const Element& x, const Element& y) {
     return out;
   }
   out.error = carried_error(op, x, y, out.value);
-  const double roundings = own_roundings(op);
+  const double roundings = own_roundings(op, dtype);
   if (roundings > 0) out.error += roundings * half_ulp(dtype) * std::fabs(out.value) + smallest_normal(dtype);
   if (is_exact_result(op, dtype, x, y, out.value)) out.error = 0;
   const double reach = std::fabs(out.value) + out.error;
