@@ -31,8 +31,10 @@ class MapLowering {
     size_t opened = 0;
     for (size_t i = 0; i + 1 < loops_.size(); i++) {
       pin_statistics(counters, i);
-      counters[i] = i == 0 ? builder_.open_range(loops_[0].extent) : builder_.open_loop(0, loops_[i].extent);
-      opened += i > 0;
+      // Whoever runs the range in pieces would repeat what stands before it: then the first loop is a plain one.
+      const bool is_range = i == 0 && !lowerer_.has_pinned();
+      counters[i] = is_range ? builder_.open_range(loops_[0].extent) : builder_.open_loop(0, loops_[i].extent);
+      opened += !is_range;
     }
     pin_statistics(counters, loops_.empty() ? 0 : loops_.size() - 1);
     if (loops_.empty()) {

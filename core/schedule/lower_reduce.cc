@@ -26,9 +26,11 @@ class ReduceLowering {
     for (size_t i = 0; i < outer_.size(); i++) {
       pin_statistics(index, open);
       const Index& extent = anchor_.shape[outer_[i]];
-      index[outer_[i]] = i == 0 ? builder_.open_range(extent) : builder_.open_loop(0, extent);
+      // Whoever runs the range in pieces would repeat what stands before it: then the first loop is a plain one.
+      const bool is_range = i == 0 && !lowerer_.has_pinned();
+      index[outer_[i]] = is_range ? builder_.open_range(extent) : builder_.open_loop(0, extent);
       open.push_back(index[outer_[i]]);
-      opened += i > 0;
+      opened += !is_range;
     }
     pin_statistics(index, open);
     if (!vector_axis_) {
