@@ -56,7 +56,8 @@ std::vector<Unit> split_program(const Program& program) {
     total += program.kernels[i].instructions.size();
     order.push_back(i);
   }
-  const size_t count = std::min({kMaxUnits, 1 + total / kInstructionsPerUnit, std::max<size_t>(1, order.size())});
+  size_t count = std::min({kMaxUnits, 1 + total / kInstructionsPerUnit, std::max<size_t>(1, order.size())});
+  if (count == 3) count = 2;  // Two processors would wait for the third unit.
   const auto size_of_kernel = [&](uint32_t i) { return program.kernels[i].instructions.size(); };
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
     return size_of_kernel(a) != size_of_kernel(b) ? size_of_kernel(a) > size_of_kernel(b) : a < b;

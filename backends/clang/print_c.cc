@@ -39,8 +39,8 @@ const char* name_of_access(Access access) {
   return access == Access::kRead ? "read" : access == Access::kWrite ? "written" : "read and written";
 }
 
-/// Prints one kernel: an inlined body that takes each pointer as a restrict parameter (clang heeds `restrict` nowhere
-/// else) and the function that unpacks the arguments.
+/// Prints one kernel: a body that takes each pointer as a restrict parameter (clang heeds `restrict` nowhere else) and
+/// the function that unpacks the arguments.
 class KernelPrinter {
  public:
   KernelPrinter(CPrelude& prelude, const Kernel& kernel, const Capabilities& capabilities)
@@ -177,6 +177,13 @@ void KernelPrinter::statement(ValueId id) {
         block(instruction.otherwise);
       }
       return line("}");
+    case Opcode::kInsert:
+      if (instruction.type.lanes > 1 && !is_mask(instruction.type.scalar)) {
+        // As statements: a helper function would be inlined once for every lane.
+        line(concat(prelude_.type(instruction.type), " v", id, " = v", instruction.operands[0], ";"));
+        return line(concat("v", id, "[", instruction.integer, "] = v", instruction.operands[1], ";"));
+      }
+      return declare(expressions_.print(instruction));
     default:
       return declare(expressions_.print(instruction));
   }
@@ -200,8 +207,8 @@ std::string KernelPrinter::print(std::string& symbol) {
   for (size_t i = 0; i < kernel_.buffers.size(); i++) {
     const BufferParameter& buffer = kernel_.buffers[i];
     parameters += concat(buffer.access == Access::kRead ? "const " : "", CPrelude::element(buffer.dtype),
-                         "* restrict b", i, ", ");
-    arguments += concat("__builtin_assume_aligned(buffers[", i, "], 64), ");
+                         "* restrict __attribute__((align_value(64))) b", i, ", ");
+    arguments += concat("buffers[", i, "], ");
   }
   for (size_t i = 0; i < kernel_.variables.size(); i++) {
     parameters += concat("long n", i, ", ");
@@ -220,8 +227,10 @@ std::string KernelPrinter::print(std::string& symbol) {
   }
   for (size_t i = 0; i < kernel_.variables.size(); i++)
     text += concat("//   n", i, ": ", comment_text(kernel_.variables[i].text()), "\n");
-  text += concat("static inline __attribute__((always_inline)) void ", symbol, "_body(", parameters,
-                 "long begin, long end) {\n", out_, "}\n");
+  // A call of its own: that buffers don't overlap is known of parameters only, and carrying it over when the body is
+  // inlined takes the compiler longer than anything else.
+  text += concat("static __attribute__((noinline)) void ", symbol, "_body(", parameters, "long begin, long end) {\n",
+                 out_, "}\n");
   text += concat("void ", symbol, "(void* const* buffers, const long* variables, long begin, long end) {\n  ", symbol,
                  "_body(", arguments, "begin, end);\n}\n");
   return text;

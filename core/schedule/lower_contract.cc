@@ -78,7 +78,7 @@ class ContractLowering {
         continue;
       if (!operand.constant && consecutive) continue;
       packed_[i] = pack_operand(program_, operand.node, space_, rank_, *vector_axis_, operand.depends, tile_,
-                                operand.constant, graph_.node(group_.root).origin);
+                                operand.constant, consecutive, graph_.node(group_.root).origin);
     }
   }
 

@@ -16,7 +16,7 @@ std::vector<Index> PackedOperand::index(const std::vector<Index>& space_index, c
 }
 
 PackedOperand pack_operand(ProgramBuilder& program, NodeId operand, const Shape& space, size_t rank, size_t vector_axis,
-                           const std::vector<bool>& depends, const Tile& tile, bool constant,
+                           const std::vector<bool>& depends, const Tile& tile, bool constant, bool consecutive,
                            const std::string& origin) {
   const int width = tile.width();
   const Graph& graph = *program.module.graph;
@@ -55,7 +55,8 @@ PackedOperand pack_operand(ProgramBuilder& program, NodeId operand, const Shape&
     return index;
   };
   const ValueId zero = lowerer.scalar(node.dtype, 0, 0);
-  const int lanes = tile.lanes;
+  // What is gathered lane by lane once, at prepare, takes longer to compile than to run: a plain loop serves it better.
+  const int lanes = constant && !consecutive ? 1 : tile.lanes;
   const Index live = max(min(space[vector_axis] - panel * width, width), 0);
   const auto write = [&](const Index& first, int count_lanes, const std::optional<Index>& live_lanes, bool empty) {
     const Index lane = count_lanes > 1 ? Index::lane(count_lanes) : Index(0);

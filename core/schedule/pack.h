@@ -22,7 +22,7 @@ struct PackedOperand {
 
 /// Adds the slot and the kernel call that pack an operand: once at prepare for constants, at every step otherwise.
 PackedOperand pack_operand(ProgramBuilder& program, NodeId operand, const Shape& space, size_t rank, size_t vector_axis,
-                           const std::vector<bool>& depends, const Tile& tile, bool constant,
+                           const std::vector<bool>& depends, const Tile& tile, bool constant, bool consecutive,
                            const std::string& origin);
 
 }  // namespace tandem
