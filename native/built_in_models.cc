@@ -1,5 +1,7 @@
 #include "native/built_in_models.h"
 
+#include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
@@ -61,10 +63,20 @@ BuiltInModel silero(const std::string& version, int64_t rate) {
     TANDEM_TRY(vad, load(request));
     return run_silero(vad, inputs);
   };
-  model.prepare = [load](const ModelRequest& request) -> Result<PreparedModel> {
-    TANDEM_TRY(vad, load(request));
+  model.prepare = [name = model.name, version, rate](const ModelRequest& request) -> Result<PreparedModel> {
+    if (auto checked = no_options(name, request.options); !checked) return tl::unexpected<JitError>(checked.error());
+    TANDEM_TRY(weights, load_silero_weights(version, rate, request.weights));
+    const auto start = std::chrono::steady_clock::now();
+    TANDEM_TRY(vad, SileroVad::create(weights, request.config));
+    const double taken = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     const auto owner = std::make_shared<SileroVad>(std::move(vad));
-    return PreparedModel{owner, &owner->jit().session()};
+    std::vector<float> window(static_cast<size_t>(owner->window()));
+    for (size_t i = 0; i < window.size(); i++) window[i] = 0.3f * std::sin(0.05f * static_cast<float>(i));
+    const auto step = [owner, window]() -> Result<void> {
+      if (auto probability = owner->step(window); !probability) return tl::unexpected<JitError>(probability.error());
+      return {};
+    };
+    return PreparedModel{owner, &owner->jit().session(), step, taken};
   };
   return model;
 }

@@ -22,6 +22,8 @@ struct ModelRequest {
 struct PreparedModel {
   std::shared_ptr<void> owner;
   Session* session = nullptr;
+  std::function<Result<void>()> step;  ///< One step with all that its driver does.
+  double prepare_ms = 0;               ///< How long preparing took, after the weights had been read.
 };
 
 /// A model that `tandem run`, `show` and `profile` know by name.

@@ -12,5 +12,6 @@ void add_run_command(CLI::App& tool, int& exit_code);
 void add_convert_command(CLI::App& tool, int& exit_code);
 void add_show_command(CLI::App& tool, int& exit_code);
 void add_profile_command(CLI::App& tool, int& exit_code);
+void add_bench_command(CLI::App& tool, int& exit_code);
 
 }  // namespace tandem

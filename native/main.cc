@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
     tandem::add_convert_command(tool, exit_code);
     tandem::add_show_command(tool, exit_code);
     tandem::add_profile_command(tool, exit_code);
+    tandem::add_bench_command(tool, exit_code);
     try {
       tool.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -4,12 +4,16 @@
 
 namespace tandem {
 
-Result<SileroVad> load_silero(const std::string& version, int64_t sample_rate, const std::string& given,
-                              const PrepareConfig& config) {
+Result<SileroWeights> load_silero_weights(const std::string& version, int64_t sample_rate, const std::string& given) {
   TANDEM_TRY(name, silero_weight_file_name(version));
   TANDEM_TRY(path, find_weight_file(name, given));
   TANDEM_TRY(file, read_weight_file(path));
-  TANDEM_TRY(weights, find_silero_weights(file, sample_rate));
+  return find_silero_weights(file, sample_rate);
+}
+
+Result<SileroVad> load_silero(const std::string& version, int64_t sample_rate, const std::string& given,
+                              const PrepareConfig& config) {
+  TANDEM_TRY(weights, load_silero_weights(version, sample_rate, given));
   return SileroVad::create(weights, config);
 }
 
