@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
+#include "native/gigaam_models.h"
 #include "native/silero_target.h"
 
 namespace tandem {
@@ -84,8 +85,11 @@ BuiltInModel silero(const std::string& version, int64_t rate) {
 }  // namespace
 
 const std::vector<BuiltInModel>& built_in_models() {
-  static const std::vector<BuiltInModel> models = {silero("v5", 16000), silero("v5", 8000), silero("v6", 16000),
-                                                   silero("v6", 8000)};
+  static const std::vector<BuiltInModel> models = [] {
+    std::vector<BuiltInModel> all = {silero("v5", 16000), silero("v5", 8000), silero("v6", 16000), silero("v6", 8000)};
+    for (BuiltInModel& model : gigaam_models()) all.push_back(std::move(model));
+    return all;
+  }();
   return models;
 }
 

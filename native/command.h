@@ -10,6 +10,7 @@ void add_vad_command(CLI::App& tool, int& exit_code);
 void add_segment_command(CLI::App& tool, int& exit_code);
 void add_run_command(CLI::App& tool, int& exit_code);
 void add_convert_command(CLI::App& tool, int& exit_code);
+void add_weights_command(CLI::App& tool, int& exit_code);
 void add_show_command(CLI::App& tool, int& exit_code);
 void add_profile_command(CLI::App& tool, int& exit_code);
 void add_bench_command(CLI::App& tool, int& exit_code);

@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
     tandem::add_segment_command(tool, exit_code);
     tandem::add_run_command(tool, exit_code);
     tandem::add_convert_command(tool, exit_code);
+    tandem::add_weights_command(tool, exit_code);
     tandem::add_show_command(tool, exit_code);
     tandem::add_profile_command(tool, exit_code);
     tandem::add_bench_command(tool, exit_code);

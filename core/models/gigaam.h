@@ -9,13 +9,17 @@
 
 namespace tandem {
 
-/// A batch as the encoder and its head see it.
-struct RecognizedBatch {
+/// A batch as the encoder sees it. Rows from a lane's length on mean nothing.
+struct EncodedFrames {
   int64_t frames = 0;                    ///< Encoder frames of the batch, t'.
   int64_t width = 0;                     ///< d_model.
-  int64_t score_width = 0;               ///< Classes (CTC) or joint hidden (RN-T).
   std::vector<float> encoded;            ///< [b, t', width]
   std::vector<int32_t> encoded_lengths;  ///< [b]
+};
+
+/// A batch as the encoder and its head see it.
+struct RecognizedBatch : EncodedFrames {
+  int64_t score_width = 0;               ///< Classes (CTC) or joint hidden (RN-T).
   std::vector<float> scores;             ///< [b, t', score width]: log-probabilities (CTC) or the projection (RN-T).
   std::vector<TokenSequence> sequences;  ///< [b], greedy.
 };
@@ -28,6 +32,32 @@ struct BatchLimits {
   bool fixed = false;
 };
 
+/// A batch of log-mel: f32 [b, features, t], and the lengths of its lanes in frames, 0 to t. A lane's frames from its
+/// length on don't matter, except that they must not be NaN or infinite.
+struct MelBatch {
+  std::span<const float> mel;
+  std::span<const int32_t> lengths;
+  int64_t t = 0;
+};
+
+/// A prepared encoder without its head.
+class GigaAmEncoder {
+ public:
+  /// Errors: kVariable (limits out of range), and those of prepare().
+  static Result<GigaAmEncoder> create(const std::shared_ptr<const GigaAmModel>& model, const BatchLimits& limits,
+                                      const PrepareConfig& config);
+  /// Errors as for GigaAmRecognizer::recognize.
+  Result<EncodedFrames> encode(const MelBatch& batch);
+
+  GigaAmEncoderJit& jit() { return jit_; }
+
+ private:
+  GigaAmEncoder(GigaAmEncoderJit jit, BatchLimits limits) : jit_(std::move(jit)), limits_(limits) {}
+
+  GigaAmEncoderJit jit_;
+  BatchLimits limits_;
+};
+
 /// A prepared GigaAM: batches of log-mel in, token sequences out.
 class GigaAmRecognizer {
  public:
@@ -36,18 +66,15 @@ class GigaAmRecognizer {
   static Result<GigaAmRecognizer> create(const std::shared_ptr<const GigaAmModel>& model, const BatchLimits& limits,
                                          const PrepareConfig& config);
 
-  /// mel f32 [b, features, t] and the lengths of its lanes in frames (0 to t). A lane's frames from its length on don't
-  /// matter, except that they must not be NaN or infinite. Errors: kVariable (b or t beyond the limits),
-  /// kInvalidArgument (a length, or a wrong number of elements), kNonFinite, kRuntime. After an error the next call
-  /// works.
-  Result<RecognizedBatch> recognize(std::span<const float> mel, std::span<const int32_t> lengths, int64_t t);
+  /// Errors: kVariable (b or t beyond the limits), kInvalidArgument (a length, or a wrong number of elements),
+  /// kNonFinite, kRuntime. After an error the next call works.
+  Result<RecognizedBatch> recognize(const MelBatch& batch);
 
   GigaAmJit& jit() { return jit_; }
   const GigaAmModel& model() const { return jit_.model(); }
 
  private:
   GigaAmRecognizer(GigaAmJit jit, std::optional<RnntGreedy> decoder, BatchLimits limits);
-  Result<void> check(std::span<const float> mel, std::span<const int32_t> lengths, int64_t t) const;
   Result<void> decode(RecognizedBatch& batch);
 
   GigaAmJit jit_;

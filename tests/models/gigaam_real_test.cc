@@ -48,7 +48,7 @@ TEST(GigaAmRealSlow, SixteenLayersOfThePublishedSizesGiveTheReference) {
         GigaAmRecognizer::create(model, {static_cast<int64_t>(lengths.size()), t, true}, testing::config_for(target)));
     const double prepare = seconds_since(start);
     const auto begin = std::chrono::steady_clock::now();
-    const RecognizedBatch batch = value_or_throw(recognizer.recognize(mel, lengths, t));
+    const RecognizedBatch batch = value_or_throw(recognizer.recognize({mel, lengths, t}));
     const double run = seconds_since(begin);
     const Plan& plan = *recognizer.jit().session().plan();
     const size_t kernels = plan.program().kernels.size();

@@ -23,7 +23,7 @@ TEST_P(GigaAmCtc, GivesTheScoresTokensAndFramesOfTheReference) {
     SCOPED_TRACE(target.name);
     GigaAmRecognizer recognizer = value_or_throw(GigaAmRecognizer::create(
         model_of(golden), {static_cast<int64_t>(lengths.size()), t, true}, config_for(target)));
-    const RecognizedBatch batch = value_or_throw(recognizer.recognize(mel, lengths, t));
+    const RecognizedBatch batch = value_or_throw(recognizer.recognize({mel, lengths, t}));
     EXPECT_EQ(batch.encoded_lengths, golden.values<int32_t>("expected.encoded_lengths"));
     EXPECT_LE(
         row_difference(batch.encoded, golden.values<float>("expected.encoded"), batch.encoded_lengths, batch.frames),
@@ -113,14 +113,14 @@ TEST(GigaAmErrors, NameTheThingAndLeaveTheRecognizerUsable) {
     EXPECT_EQ(result.error().code, code) << result.error().message;
     EXPECT_NE(result.error().message.find(part), std::string::npos) << result.error().message;
   };
-  expect(recognizer.recognize({}, lengths, 0), ErrorCode::kVariable, "t is 0");
-  expect(recognizer.recognize(mel, std::vector<int32_t>{97, 61}, t), ErrorCode::kVariable, "b is 2");
-  expect(recognizer.recognize(mel, std::vector<int32_t>{97, 98, 1}, t), ErrorCode::kInvalidArgument, "lane 1 is 98");
-  expect(recognizer.recognize(std::vector<float>(5), lengths, t), ErrorCode::kInvalidArgument, "5 elements");
+  expect(recognizer.recognize({{}, lengths, 0}), ErrorCode::kVariable, "t is 0");
+  expect(recognizer.recognize({mel, std::vector<int32_t>{97, 61}, t}), ErrorCode::kVariable, "b is 2");
+  expect(recognizer.recognize({mel, std::vector<int32_t>{97, 98, 1}, t}), ErrorCode::kInvalidArgument, "lane 1 is 98");
+  expect(recognizer.recognize({std::vector<float>(5), lengths, t}), ErrorCode::kInvalidArgument, "5 elements");
   auto damaged = mel;
   damaged[100] = std::numeric_limits<float>::quiet_NaN();
-  expect(recognizer.recognize(damaged, lengths, t), ErrorCode::kNonFinite, "element 100");
-  const RecognizedBatch batch = value_or_throw(recognizer.recognize(mel, lengths, t));
+  expect(recognizer.recognize({damaged, lengths, t}), ErrorCode::kNonFinite, "element 100");
+  const RecognizedBatch batch = value_or_throw(recognizer.recognize({mel, lengths, t}));
   EXPECT_EQ(batch.sequences[0].tokens, testing::expected_sequences(golden)[0].tokens);
 }
 
@@ -131,7 +131,7 @@ TEST(GigaAmErrors, LanesOfLengthZeroSayNothing) {
   for (const test::Target& target : test::all_targets()) {
     GigaAmRecognizer recognizer =
         value_or_throw(GigaAmRecognizer::create(model_of(golden), {3, t, true}, config_for(target)));
-    const RecognizedBatch batch = value_or_throw(recognizer.recognize(mel, std::vector<int32_t>{97, 0, 34}, t));
+    const RecognizedBatch batch = value_or_throw(recognizer.recognize({mel, std::vector<int32_t>{97, 0, 34}, t}));
     EXPECT_EQ(batch.encoded_lengths, (std::vector<int32_t>{25, 0, 9}));
     EXPECT_TRUE(batch.sequences[1].tokens.empty());
     EXPECT_EQ(batch.sequences[2].tokens, testing::expected_sequences(golden)[2].tokens);

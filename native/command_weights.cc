@@ -1,0 +1,75 @@
+// tandem weights: what a weight file holds, and whether a model can use it.
+
+#include <cstdio>
+#include <memory>
+
+#include "core/base/text.h"
+#include "core/models/gigaam_weights.h"
+#include "native/byte_input.h"
+#include "native/command.h"
+#include "native/model_weights.h"
+#include "native/tool_options.h"
+
+namespace tandem {
+namespace {
+
+std::string size_text(size_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
+  return bytes < 100000 ? concat(bytes, " bytes") : text;
+}
+
+std::string list_text(const std::string& title, const std::vector<std::string>& entries) {
+  std::string text = concat(title, ": ", entries.size(), "\n");
+  for (const std::string& entry : entries) text += concat("  ", entry, "\n");
+  return text;
+}
+
+struct WeightsCommand {
+  std::string path, config_path;
+
+  Result<void> run() const {
+    if (path.empty()) return tl::unexpected<JitError>(missing_argument("FILE"));
+    TANDEM_TRY(file, read_model_weights(path));
+    std::string text;
+    size_t total = 0;
+    for (const WeightTensor& tensor : file.tensors()) {
+      text += concat(tensor.name, " ", tensor.type_text(), " ", size_text(tensor.bytes.size()), "\n");
+      total += tensor.bytes.size();
+    }
+    for (const auto& [name, reason] : file.unreadable()) text += concat(name, " cannot be read: ", reason, "\n");
+    text += concat(file.tensors().size(), " tensors, ", size_text(total), "\n");
+    const auto config = config_of(file);
+    if (!config && config.error().code != ErrorCode::kNotFound) return tl::unexpected<JitError>(config.error());
+    if (!config) {
+      text += "No configuration: give one with --config to see what a GigaAM model misses\n";
+      return write_standard_output(text);
+    }
+    const GigaAmWeightCheck check = check_gigaam_weights(file, *config);
+    text += list_text("Missing", check.missing) + list_text("Wrong", check.wrong) + list_text("Surplus", check.surplus);
+    text += check.fits() ? "The weights fit the configuration\n" : "The weights do not fit the configuration\n";
+    return write_standard_output(text);
+  }
+
+  Result<GigaAmConfig> config_of(const WeightFile& file) const {
+    if (config_path.empty()) return gigaam_config_of(file);
+    TANDEM_TRY(bytes, read_all_bytes(config_path));
+    return parse_gigaam_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, config_path);
+  }
+};
+
+}  // namespace
+
+void add_weights_command(CLI::App& tool, int& exit_code) {
+  const auto state = std::make_shared<WeightsCommand>();
+  CLI::App& command =
+      *tool.add_subcommand("weights", "List the tensors of a weight file, and what a GigaAM model misses");
+  command.add_option("FILE", state->path, "safetensors or ONNX file, index of several, or a folder with one");
+  command.add_option("--config", state->config_path,
+                     "JSON file with the model's configuration; default: the file's own");
+  command.callback([state, &exit_code] {
+    if (auto done = state->run(); !done) exit_code = report_error(done.error());
+  });
+}
+
+}  // namespace tandem

@@ -1,0 +1,297 @@
+#include "native/gigaam_models.h"
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "core/audio/finite.h"
+#include "core/base/text.h"
+#include "core/models/gigaam.h"
+#include "native/model_weights.h"
+
+namespace tandem {
+namespace {
+
+/// Mel frames that a plan is made for when it is only looked at: 5.7 seconds.
+constexpr int64_t kShownFrames = 569;
+
+template <typename T>
+void add(WeightFile& outputs, const std::string& name, std::vector<int64_t> shape, std::vector<T> values) {
+  const auto owner = std::make_shared<const std::vector<T>>(std::move(values));
+  WeightTensor tensor;
+  tensor.name = name;
+  tensor.dtype = dtype_of<T>;
+  tensor.shape = std::move(shape);
+  tensor.bytes = std::as_bytes(std::span<const T>(*owner));
+  outputs.keep(owner);
+  if (auto added = outputs.add(std::move(tensor)); !added) throw InternalError(added.error().message);
+}
+
+const WeightTensor* find_input(const WeightFile& inputs, const std::string& name) {
+  const WeightTensor* tensor = inputs.find("input." + name);
+  return tensor != nullptr ? tensor : inputs.find(name);
+}
+
+/// Checked input of a kind.
+template <typename T>
+Result<std::vector<T>> input_values(const WeightFile& inputs, const WeightTensor& tensor, size_t rank) {
+  if (tensor.dtype != dtype_of<T> || tensor.shape.size() != rank)
+    return fail(ErrorCode::kDtypeMismatch,
+                concat(inputs.origin(), ": tensor \"", tensor.name, "\" is ", tensor.type_text(), "; ",
+                       name_of(dtype_of<T>), " with ", rank, " axes is needed"));
+  return tensor.values<T>();
+}
+
+/// What a request asks for: the configuration and the weights.
+struct Source {
+  WeightFile weights;
+  GigaAmConfig config;
+};
+
+/// Weights from --weights or else from `inputs`; the configuration from --config, or the metadata of either.
+Result<Source> source_of(const ModelRequest& request, const WeightFile& inputs) {
+  Source source{inputs, {}};
+  if (!request.weights.empty()) {
+    TANDEM_TRY(file, read_model_weights(request.weights));
+    source.weights = std::move(file);
+  }
+  auto config = request.options.empty() ? gigaam_config_of(source.weights)
+                                        : parse_gigaam_config(request.options.dump(), "--config");
+  if (!config && config.error().code == ErrorCode::kNotFound && !request.weights.empty())
+    if (auto other = gigaam_config_of(inputs)) config = std::move(other);
+  if (!config) return tl::unexpected<JitError>(config.error());
+  source.config = std::move(*config);
+  return source;
+}
+
+/// A batch of log-mel.
+struct Mel {
+  std::vector<float> values;
+  std::vector<int32_t> lengths;
+  int64_t features = 0, t = 0;
+
+  int64_t lanes() const { return static_cast<int64_t>(lengths.size()); }
+  MelBatch batch() const { return {values, lengths, t}; }
+};
+
+/// The log-mel of `input.pcm`: one lane; no frames when the clip is too short for one.
+Result<Mel> mel_of_samples(const MelConfig& config, const WeightFile& inputs, const PrepareConfig& target) {
+  const WeightTensor* tensor = find_input(inputs, "pcm");
+  if (tensor == nullptr)
+    return fail(ErrorCode::kNotFound,
+                concat(inputs.origin(), " has no \"input.pcm\" (i16 [n]); it has ", inputs.listing()));
+  TANDEM_TRY(samples, input_values<int16_t>(inputs, *tensor, 1));
+  const auto n = static_cast<int64_t>(samples.size());
+  Mel mel;
+  mel.features = config.features;
+  mel.t = config.frames(n);
+  mel.lengths = {static_cast<int32_t>(mel.t)};
+  if (mel.t == 0) return mel;
+  GigaAmMelJit jit{MelFrontEnd(config)};
+  jit.with_n_fixed(n);
+  if (auto done = jit.prepare_with_config(InputSpec{{n}, DType::kI16}, target); !done)
+    return tl::unexpected<JitError>(done.error());
+  TANDEM_TRY(buffer, jit.samples_mut());
+  if (auto done = buffer.copy_from(samples); !done) return tl::unexpected<JitError>(done.error());
+  if (auto done = jit.execute(); !done) return tl::unexpected<JitError>(done.error());
+  TANDEM_TRY(output, jit.log_mel());
+  TANDEM_TRY(values, output.to_vector<float>());
+  mel.values = std::move(values);
+  return mel;
+}
+
+/// `input.mel` with its lengths, or else the log-mel of `input.pcm`.
+Result<Mel> mel_of(const GigaAmConfig& config, const WeightFile& inputs, const PrepareConfig& target) {
+  const WeightTensor* tensor = find_input(inputs, "mel");
+  if (tensor == nullptr) {
+    auto mel = mel_of_samples(config.mel, inputs, target);
+    if (!mel && mel.error().code == ErrorCode::kNotFound)
+      return fail(ErrorCode::kNotFound, concat(inputs.origin(),
+                                               " has neither \"input.mel\" (f32 [b, features, t]) nor "
+                                               "\"input.pcm\" (i16 [n]); it has ",
+                                               inputs.listing()));
+    return mel;
+  }
+  TANDEM_TRY(values, input_values<float>(inputs, *tensor, 3));
+  if (tensor->shape[1] != config.mel.features)
+    return fail(ErrorCode::kInvalidFormat,
+                concat(inputs.origin(), ": tensor \"", tensor->name, "\" is ", tensor->type_text(), "; the model has ",
+                       config.mel.features, " mel bands"));
+  Mel mel{std::move(values), {}, tensor->shape[1], tensor->shape[2]};
+  mel.lengths.assign(static_cast<size_t>(tensor->shape[0]), static_cast<int32_t>(mel.t));
+  if (const WeightTensor* lengths = find_input(inputs, "mel_lengths")) {
+    TANDEM_TRY(given, input_values<int32_t>(inputs, *lengths, 1));
+    if (given.size() != mel.lengths.size())
+      return fail(ErrorCode::kInvalidFormat, concat(inputs.origin(), ": ", given.size(), " mel_lengths for ",
+                                                    mel.lengths.size(), " lanes of mel"));
+    mel.lengths = given;
+  }
+  return mel;
+}
+
+void add_encoded(WeightFile& outputs, EncodedFrames& batch) {
+  const auto b = static_cast<int64_t>(batch.encoded_lengths.size());
+  add(outputs, "encoded", {b, batch.frames, batch.width}, std::move(batch.encoded));
+  add(outputs, "encoded_lengths", {b}, batch.encoded_lengths);
+}
+
+/// Tokens and frames padded with -1 to the longest lane.
+void add_sequences(WeightFile& outputs, const std::vector<TokenSequence>& sequences) {
+  size_t longest = 0;
+  for (const TokenSequence& sequence : sequences) longest = std::max(longest, sequence.tokens.size());
+  std::vector<int32_t> tokens, frames, counts;
+  const auto append = [longest](std::vector<int32_t>& to, const std::vector<int32_t>& row) {
+    to.insert(to.end(), row.begin(), row.end());
+    to.insert(to.end(), longest - row.size(), -1);
+  };
+  for (const TokenSequence& sequence : sequences) {
+    append(tokens, sequence.tokens);
+    append(frames, sequence.frames);
+    counts.push_back(static_cast<int32_t>(sequence.tokens.size()));
+  }
+  const auto b = static_cast<int64_t>(sequences.size()), width = static_cast<int64_t>(longest);
+  add(outputs, "tokens", {b, width}, std::move(tokens));
+  add(outputs, "frames", {b, width}, std::move(frames));
+  add(outputs, "token_counts", {b}, std::move(counts));
+}
+
+Result<std::shared_ptr<const GigaAmModel>> model_of(Source& source, std::optional<GigaAmHead> head) {
+  if (!head) source.config.head.reset();
+  if (head && (!source.config.head || source.config.head->kind != *head))
+    return fail(
+        ErrorCode::kInvalidArgument,
+        concat("the configuration has ", source.config.head ? "another" : "no", " head; ",
+               *head == GigaAmHead::kCtc ? "gigaam-ctc and gigaam-e2e need \"ctc\"" : "gigaam-rnnt needs \"rnnt\""));
+  return GigaAmModel::make(source.weights, source.config);
+}
+
+Result<WeightFile> run_mel(const ModelRequest& request, const WeightFile& inputs) {
+  TANDEM_TRY(source, source_of(request, inputs));
+  TANDEM_TRY(mel, mel_of_samples(source.config.mel, inputs, request.config));
+  WeightFile outputs;
+  add(outputs, "log_mel", {mel.features, mel.t}, std::move(mel.values));
+  return outputs;
+}
+
+Result<WeightFile> run_encoder(const ModelRequest& request, const WeightFile& inputs) {
+  TANDEM_TRY(source, source_of(request, inputs));
+  TANDEM_TRY(model, model_of(source, {}));
+  TANDEM_TRY(mel, mel_of(source.config, inputs, request.config));
+  TANDEM_TRY(encoder, GigaAmEncoder::create(model, {mel.lanes(), mel.t, true}, request.config));
+  TANDEM_TRY(batch, encoder.encode(mel.batch()));
+  WeightFile outputs;
+  add_encoded(outputs, batch);
+  return outputs;
+}
+
+Result<WeightFile> run_head(const ModelRequest& request, const WeightFile& inputs, GigaAmHead head) {
+  TANDEM_TRY(source, source_of(request, inputs));
+  TANDEM_TRY(model, model_of(source, head));
+  TANDEM_TRY(mel, mel_of(source.config, inputs, request.config));
+  TANDEM_TRY(recognizer, GigaAmRecognizer::create(model, {mel.lanes(), mel.t, true}, request.config));
+  TANDEM_TRY(batch, recognizer.recognize(mel.batch()));
+  WeightFile outputs;
+  if (head == GigaAmHead::kCtc)
+    add(outputs, "log_probs", {mel.lanes(), batch.frames, batch.score_width}, std::move(batch.scores));
+  add_sequences(outputs, batch.sequences);
+  add_encoded(outputs, batch);
+  return outputs;
+}
+
+/// Samples to tokens in one plan.
+Result<WeightFile> run_speech(const ModelRequest& request, const WeightFile& inputs) {
+  TANDEM_TRY(source, source_of(request, inputs));
+  TANDEM_TRY(model, model_of(source, GigaAmHead::kCtc));
+  const WeightTensor* tensor = find_input(inputs, "pcm");
+  if (tensor == nullptr)
+    return fail(ErrorCode::kNotFound,
+                concat(inputs.origin(), " has no \"input.pcm\" (i16 [n]); it has ", inputs.listing()));
+  TANDEM_TRY(samples, input_values<int16_t>(inputs, *tensor, 1));
+  const auto n = static_cast<int64_t>(samples.size());
+  const int64_t features = source.config.mel.features, classes = source.config.head->num_classes;
+  WeightFile outputs;
+  EncodedFrames batch;
+  batch.width = source.config.encoder->d_model;
+  std::vector<float> log_mel, scores;
+  if (source.config.mel.frames(n) > 0) {
+    GigaAmSpeechJit jit(model);
+    jit.with_n_fixed(n);
+    if (auto done = jit.prepare_with_config(InputSpec{{n}, DType::kI16}, request.config); !done)
+      return tl::unexpected<JitError>(done.error());
+    TANDEM_TRY(buffer, jit.samples_mut());
+    if (auto done = buffer.copy_from(samples); !done) return tl::unexpected<JitError>(done.error());
+    if (auto done = jit.execute(); !done) return tl::unexpected<JitError>(done.error());
+    TANDEM_TRY(mel_output, jit.log_mel_view<float>());
+    TANDEM_TRY(encoded_output, jit.encoded_view<float>());
+    TANDEM_TRY(scores_output, jit.scores_view<float>());
+    log_mel.assign(mel_output.begin(), mel_output.end());
+    batch.encoded.assign(encoded_output.begin(), encoded_output.end());
+    scores.assign(scores_output.begin(), scores_output.end());
+    batch.frames = static_cast<int64_t>(scores.size()) / classes;
+  }
+  batch.encoded_lengths = {static_cast<int32_t>(batch.frames)};
+  add_sequences(outputs, ctc_greedy_batch(scores, batch.frames, classes, batch.encoded_lengths));
+  add(outputs, "log_mel", {features, static_cast<int64_t>(log_mel.size()) / features}, std::move(log_mel));
+  add(outputs, "log_probs", {1, batch.frames, classes}, std::move(scores));
+  add_encoded(outputs, batch);
+  return outputs;
+}
+
+Result<PreparedModel> prepare_mel(const ModelRequest& request) {
+  TANDEM_TRY(source, source_of(request, WeightFile("--weights")));
+  const auto owner = std::make_shared<GigaAmMelJit>(MelFrontEnd(source.config.mel));
+  const int64_t n = source.config.mel.sample_rate;
+  owner->with_n_fixed(n);
+  if (auto done = owner->prepare_with_config(InputSpec{{n}, DType::kI16}, request.config); !done)
+    return tl::unexpected<JitError>(done.error());
+  return PreparedModel{owner, &owner->session()};
+}
+
+Result<PreparedModel> prepare_encoder(const ModelRequest& request) {
+  TANDEM_TRY(source, source_of(request, WeightFile("--weights")));
+  TANDEM_TRY(model, model_of(source, {}));
+  TANDEM_TRY(encoder, GigaAmEncoder::create(model, {1, kShownFrames, true}, request.config));
+  const auto owner = std::make_shared<GigaAmEncoder>(std::move(encoder));
+  return PreparedModel{owner, &owner->jit().session()};
+}
+
+Result<PreparedModel> prepare_head(const ModelRequest& request, GigaAmHead head) {
+  TANDEM_TRY(source, source_of(request, WeightFile("--weights")));
+  TANDEM_TRY(model, model_of(source, head));
+  TANDEM_TRY(recognizer, GigaAmRecognizer::create(model, {1, kShownFrames, true}, request.config));
+  const auto owner = std::make_shared<GigaAmRecognizer>(std::move(recognizer));
+  return PreparedModel{owner, &owner->jit().session()};
+}
+
+Result<PreparedModel> prepare_speech(const ModelRequest& request) {
+  TANDEM_TRY(source, source_of(request, WeightFile("--weights")));
+  TANDEM_TRY(model, model_of(source, GigaAmHead::kCtc));
+  const auto owner = std::make_shared<GigaAmSpeechJit>(model);
+  const int64_t n = 5 * source.config.mel.sample_rate;
+  owner->with_n_fixed(n);
+  if (auto done = owner->prepare_with_config(InputSpec{{n}, DType::kI16}, request.config); !done)
+    return tl::unexpected<JitError>(done.error());
+  return PreparedModel{owner, &owner->session()};
+}
+
+}  // namespace
+
+std::vector<BuiltInModel> gigaam_models() {
+  const auto run_with = [](GigaAmHead head) {
+    return [head](const ModelRequest& request, const WeightFile& inputs) { return run_head(request, inputs, head); };
+  };
+  const auto prepare_with = [](GigaAmHead head) {
+    return [head](const ModelRequest& request) { return prepare_head(request, head); };
+  };
+  const std::string batch = "mel f32 [b, features, t] and mel_lengths i32 [b], or pcm i16 [n] -> ";
+  return {
+      {"gigaam-mel", "pcm i16 [n] -> log_mel f32 [features, t]", run_mel, prepare_mel},
+      {"gigaam-encoder", batch + "encoded f32 [b, t', d], encoded_lengths i32 [b]", run_encoder, prepare_encoder},
+      {"gigaam-ctc", batch + "encoded, encoded_lengths, log_probs, tokens, frames, token_counts",
+       run_with(GigaAmHead::kCtc), prepare_with(GigaAmHead::kCtc)},
+      {"gigaam-rnnt", batch + "encoded, encoded_lengths, tokens, frames, token_counts", run_with(GigaAmHead::kRnnt),
+       prepare_with(GigaAmHead::kRnnt)},
+      {"gigaam-e2e", "pcm i16 [n] -> log_mel and the outputs of gigaam-ctc, in one plan", run_speech, prepare_speech}};
+}
+
+}  // namespace tandem

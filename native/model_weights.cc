@@ -1,0 +1,106 @@
+#include "native/model_weights.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/base/text.h"
+#include "native/weight_files.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kIndexName = "model.safetensors.index.json";
+constexpr const char* kFileName = "model.safetensors";
+
+/// A file as memory: read page by page when it is looked at.
+Result<ByteSource> map_file(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return fail(ErrorCode::kNotFound, concat("cannot open ", path, ": ", std::strerror(errno)));
+  struct stat status{};
+  const bool known = ::fstat(file, &status) == 0;
+  if (!known || !S_ISREG(status.st_mode) || status.st_size == 0) {
+    ::close(file);
+    return fail(ErrorCode::kInvalidFormat, concat(path, " is not a file with weights: it is empty or no regular file"));
+  }
+  const auto size = static_cast<size_t>(status.st_size);
+  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+  const int reason = errno;
+  ::close(file);
+  if (memory == MAP_FAILED)
+    return fail(ErrorCode::kMemoryLimit,
+                concat("cannot map the ", size, " bytes of ", path, ": ", std::strerror(reason)));
+  const std::shared_ptr<const void> owner(memory,
+                                          [size](const void* begin) { ::munmap(const_cast<void*>(begin), size); });
+  return ByteSource{{static_cast<const std::byte*>(memory), size}, owner};
+}
+
+Result<WeightFile> read_mapped(const std::string& path) {
+  TANDEM_TRY(source, map_file(path));
+  return read_weights(source, path);
+}
+
+/// Names of the files in an index, each once.
+Result<std::set<std::string>> files_of_index(const std::string& path) {
+  TANDEM_TRY(source, map_file(path));
+  const auto* begin = reinterpret_cast<const char*>(source.bytes.data());
+  const json index = json::parse(begin, begin + source.bytes.size(), nullptr, false);
+  const auto refuse = [&](const std::string& problem) {
+    return fail(ErrorCode::kInvalidFormat, concat(path, problem));
+  };
+  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object() ||
+      index["weight_map"].empty())
+    return refuse(" is no index of weights: it has no \"weight_map\" from tensors to files");
+  std::set<std::string> names;
+  for (const auto& [tensor, file] : index["weight_map"].items()) {
+    if (!file.is_string())
+      return refuse(concat(": the file of \"", tensor, "\" is ", file.dump(), "; a name is needed"));
+    const auto name = file.get<std::string>();
+    if (name.empty() || fs::path(name).filename() != fs::path(name))
+      return refuse(concat(": the file \"", name, "\" of \"", tensor, "\" is not one beside the index"));
+    names.insert(name);
+  }
+  return names;
+}
+
+Result<WeightFile> read_index(const std::string& path) {
+  TANDEM_TRY(names, files_of_index(path));
+  WeightFile all(path);
+  for (const std::string& name : names) {
+    TANDEM_TRY(part, read_mapped((fs::path(path).parent_path() / name).string()));
+    for (const WeightTensor& tensor : part.tensors())
+      if (auto added = all.add(tensor); !added)
+        return fail(added.error().code, concat(path, ", file ", name, ": ", added.error().message));
+    for (const auto& [tensor, reason] : part.unreadable()) all.add_unreadable(tensor, reason);
+    all.metadata().insert(part.metadata().begin(), part.metadata().end());
+    all.keep(std::make_shared<const WeightFile>(part));
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<WeightFile> read_model_weights(const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    for (const char* name : {kIndexName, kFileName})
+      if (const fs::path file = fs::path(path) / name; fs::exists(file, ignored))
+        return read_model_weights(file.string());
+    return fail(ErrorCode::kNotFound, concat("the folder ", path, " has neither ", kIndexName, " nor ", kFileName));
+  }
+  if (fs::path(path).extension() == ".json") return read_index(path);
+  // Pipes and the like can't be mapped.
+  return fs::is_regular_file(path, ignored) ? read_mapped(path) : read_weight_file(path);
+}
+
+}  // namespace tandem
