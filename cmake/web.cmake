@@ -3,6 +3,8 @@
 #   backends/wasm/engine/*.js   Emscripten JavaScript libraries (glue between C++ and the page)
 #   web/*.{js,d.ts,json,md}     copied to the package as they are
 set(package "${PROJECT_BINARY_DIR}/tandem")
+# Nothing of the package interprets kernels.
+set_target_properties(tandem_interpreter PROPERTIES EXCLUDE_FROM_ALL ON)
 
 tandem_files(entry FILES web/*.cc)
 if(entry)
