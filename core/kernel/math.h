@@ -28,8 +28,7 @@ ValueId multiply_add(MathContext context, ValueId a, ValueId b, ValueId c);
 ValueId exponential(MathContext context, ValueId x);
 /// f32 0.9 / 0.9; f64 0.9 / 0.9.
 ValueId logarithm(MathContext context, ValueId x);
-/// f32 1.6 / 1.6 over the whole range, reduced in f64. f64 0.9 / 0.9 for |x| <= 1.6e6; beyond, the result is that of an
-/// argument a few ulps away, and from 2^52 on it means nothing but stays within +-1.
+/// f32 1.6 / 1.6, reduced in f64; f64 0.9 / 0.9. Both over the whole range of the type.
 ValueId sine(MathContext context, ValueId x);
 /// As sine.
 ValueId cosine(MathContext context, ValueId x);
