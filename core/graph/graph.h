@@ -65,7 +65,7 @@ struct ConstantData {
 ///   scalar: value (floats) or integer | size: size = {the expression} | iota: axis
 ///   cast, bitcast: (the node's dtype) | reshape, expand: (the node's shape) | permute: order | pad, reflect_pad: begin
 ///   = before, size = after | shrink: begin, size | stride: size = step | flip: order = flags | window: axis, size =
-///   {size}, begin = {step, dilation} | concat, gather: axis | reduce, contract: count
+///   {size}, begin = {step, dilation} | concat, gather, limit: axis | reduce, contract: count
 struct Attributes {
   int32_t axis = 0;
   int32_t count = 0;    ///< Reduced axes; number of an input.

@@ -231,6 +231,8 @@ Node infer_node(const Graph& graph, Op op, std::span<const NodeId> operands, Att
     case OpClass::kMovement:
       if (op == Op::kGather)
         infer_detail::infer_gather(inference);
+      else if (op == Op::kLimit)
+        infer_detail::infer_limit(inference);
       else
         infer_detail::infer_movement(inference, std::move(shape));
       break;

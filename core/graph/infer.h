@@ -42,6 +42,7 @@ void infer_elementwise(Inference& inference, DType dtype);
 void infer_movement(Inference& inference, Shape shape);
 void infer_concat(Inference& inference);
 void infer_gather(Inference& inference);
+void infer_limit(Inference& inference);
 void infer_reduction(Inference& inference);
 
 }  // namespace infer_detail

@@ -201,4 +201,26 @@ void infer_gather(Inference& inference) {
   node.shape.insert(node.shape.end(), from.shape.begin() + along + 1, from.shape.end());
 }
 
+void infer_limit(Inference& inference) {
+  Node& node = inference.node;
+  const int32_t axis = node.attributes.axis;
+  node.attributes = {};
+  node.attributes.axis = axis;
+  const Node& from = inference.operand(0);
+  const Node& lengths = inference.operand(1);
+  const Node& fill = inference.operand(2);
+  const auto along = static_cast<size_t>(inference.require_axis(axis, from.shape.size()));
+  if (lengths.dtype != DType::kI32 && lengths.dtype != DType::kI64)
+    inference.fail(concat("lengths are ", name_of(lengths.dtype), "; cast them to i32 or i64"));
+  inference.require(fill.shape.empty() && fill.dtype == from.dtype,
+                    "the third operand is the value beyond a length, of shape [] and the operand's dtype");
+  if (lengths.shape.size() > along ||
+      !same(lengths.shape, Shape(from.shape.begin(), from.shape.begin() + static_cast<int64_t>(lengths.shape.size()))))
+    inference.fail(concat("lengths of shape ", text(lengths.shape), " do not fit the axes before axis ", axis,
+                          " of shape ", text(from.shape),
+                          "; permute the operand so that the axes of lengths come first"));
+  node.dtype = from.dtype;
+  node.shape = from.shape;
+}
+
 }  // namespace tandem::infer_detail

@@ -20,6 +20,8 @@ bool is_rearrangement(Op op) {
   }
 }
 
+Index divisor(const Index& size) { return less(0, size) == Truth::kAlways ? size : max(size, 1); }
+
 Index flat_offset(const std::vector<Index>& index, const Shape& strides) {
   Index offset = 0;
   for (size_t axis = 0; axis < index.size(); axis++) offset += index[axis] * strides[axis];
@@ -32,8 +34,8 @@ namespace {
 void unflatten(const Index& linear, const Shape& shape, size_t first, size_t last, std::vector<Index>& result) {
   Index rest = linear;
   for (size_t axis = last; axis-- > first + 1;) {
-    result[axis] = floor_mod(rest, shape[axis]);
-    rest = floor_div(rest, shape[axis]);
+    result[axis] = floor_mod(rest, divisor(shape[axis]));
+    rest = floor_div(rest, divisor(shape[axis]));
   }
   if (last > first) result[first] = rest;
 }

@@ -17,6 +17,9 @@ bool is_rearrangement(Op op);
 /// Axes that the two shapes share pass through without division.
 std::vector<Index> reshape_index(const std::vector<Index>& index, const Shape& from, const Shape& to);
 
+/// A size to divide subscripts by: at least 1, since nothing is counted along an axis of size 0.
+Index divisor(const Index& size);
+
 /// Sum of index * stride.
 Index flat_offset(const std::vector<Index>& index, const Shape& strides);
 

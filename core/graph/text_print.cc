@@ -62,6 +62,7 @@ std::string attributes_text(const Node& node) {
     case Op::kIota:
     case Op::kConcat:
     case Op::kGather:
+    case Op::kLimit:
       return concat(" axis=", a.axis);
     case Op::kPermute:
       return concat(" order=[", join(a.order), "]");

@@ -23,6 +23,8 @@ class AccessWalk {
   std::function<bool(NodeId node, const std::vector<Index>& index)> visit;
   /// Called at each choice between parts.
   std::function<void(const Breakpoint& breakpoint)> choose;
+  /// Called at each axis that ends early.
+  std::function<void(NodeId limit, const std::vector<Index>& index)> end;
   /// First number for the counters of reduced axes that the walk passes.
   uint32_t next_loop = 1u << 20;
 

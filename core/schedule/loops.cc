@@ -20,6 +20,13 @@ AccessSummary summarise(const ProgramBuilder& program, NodeId node, const std::v
   const Graph& graph = *program.module.graph;
   AccessWalk walk(graph);
   walk.choose = [&](const Breakpoint& breakpoint) { summary.breakpoints.push_back(breakpoint); };
+  walk.end = [&](NodeId at, const std::vector<Index>& place) {
+    const Node& here = graph.node(at);
+    summary.limits.emplace_back(at, place);
+    summary.others.push_back(place[static_cast<size_t>(here.attributes.axis)]);
+    for (size_t axis = 0; axis < graph.node(here.operands[1]).shape.size(); axis++)
+      summary.others.push_back(place[axis]);
+  };
   walk.visit = [&](NodeId at, const std::vector<Index>& place) {
     const auto buffer = program.buffers.find(at);
     if (at != node && buffer != program.buffers.end()) {
@@ -95,6 +102,8 @@ void pin_row_statistics(const ProgramBuilder& program, ValueLowerer& lowerer, No
   AccessWalk walk(graph);
   walk.visit = [&](NodeId at, const std::vector<Index>& place) {
     if (program.buffers.count(at)) return false;
+    if (graph.node(at).op == Op::kLimit && !open.empty() && lowerer.known_inside(at, place, open) == Truth::kNever)
+      return false;
     if (info(graph.node(at).op).op_class != OpClass::kReduce) return true;
     bool ready = !lowerer.is_pinned(at, place);
     for (const Index& expression : place)

@@ -18,7 +18,8 @@ struct BufferAccess {
 struct AccessSummary {
   std::vector<BufferAccess> loads;
   std::vector<Breakpoint> breakpoints;
-  std::vector<Index> others;  ///< Subscripts that matter in other ways (counted axes, gathered rows).
+  std::vector<Index> others;  ///< Subscripts that matter in other ways (counted axes, gathered rows, limited axes).
+  std::vector<std::pair<NodeId, std::vector<Index>>> limits;  ///< Axes that end early, with the subscript.
   bool has_reduction = false;
 };
 

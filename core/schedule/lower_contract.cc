@@ -40,12 +40,12 @@ class ContractLowering {
     for (size_t axis : outer_) range *= space_[axis];
     const Index item = builder_.open_range(range);
     std::vector<Index> index(rank_, 0);
-    Index rest = floor_div(item, panels);
+    Index rest = floor_div(item, divisor(panels));
     for (size_t i = outer_.size(); i-- > 0;) {
-      index[outer_[i]] = floor_mod(rest, space_[outer_[i]]);
-      rest = floor_div(rest, space_[outer_[i]]);
+      index[outer_[i]] = floor_mod(rest, divisor(space_[outer_[i]]));
+      rest = floor_div(rest, divisor(space_[outer_[i]]));
     }
-    const Index panel = floor_mod(item, panels);
+    const Index panel = floor_mod(item, divisor(panels));
     const Index tail = columns - whole_panels * tile_.width();
     if (whole_panels.is(0)) {
       panel_body(index, panel, tail, true);
@@ -186,12 +186,35 @@ class ContractLowering {
     lowerer_.clear_lanes();
   }
 
+  /// How far each reduced axis is read: to its end, or to the length at which both operands become zero.
+  std::vector<Index> reduced_extents(const std::vector<Index>& outputs) {
+    std::vector<Index> extents(space_.begin() + static_cast<std::ptrdiff_t>(rank_), space_.end());
+    std::vector<Index> index = outputs;
+    const auto stand_in = [&](size_t axis) {
+      return Index::loop(static_cast<uint32_t>(kFirstStandIn + axis), space_[axis]);
+    };
+    if (vector_axis_) index[*vector_axis_] = stand_in(*vector_axis_);
+    if (row_axis_) index[*row_axis_] = stand_in(*row_axis_);
+    for (size_t axis = rank_; axis < space_.size(); axis++) index.push_back(stand_in(axis));
+    for (size_t i = 0; i < extents.size(); i++) {
+      std::optional<Index> length;
+      bool both = true;
+      for (const ContractOperand& operand : axes_.operands) {
+        const auto end = lowerer_.early_end(operand.node, index, index[rank_ + i], extents[i]);
+        both &= end && lowerer_.fills_with(end->limit, 0, 0) && (!length || same(*length, end->length));
+        if (end) length = end->length;
+      }
+      if (both) extents[i] = *length;
+    }
+    return extents;
+  }
+
   void multiply(const std::vector<Index>& outputs, const Index& panel, const Index& first_column,
                 const std::vector<Vector>& vectors, const std::vector<std::vector<ValueId>>& sums) {
     std::vector<Index> index = outputs;
     size_t opened = 0;
-    for (size_t axis = rank_; axis < space_.size(); axis++) {
-      index.push_back(builder_.open_loop(0, space_[axis]));
+    for (const Index& extent : reduced_extents(outputs)) {
+      index.push_back(builder_.open_loop(0, extent));
       opened++;
     }
     // The operand that runs along the vector axis is loaded once for all rows; when both do, each row loads its own.

@@ -28,41 +28,69 @@ class MapLowering {
 
   void run() {
     std::vector<Index> counters(loops_.size());
-    size_t opened = 0;
-    for (size_t i = 0; i + 1 < loops_.size(); i++) {
-      pin_statistics(counters, i);
-      // Whoever runs the range in pieces would repeat what stands before it: then the first loop is a plain one.
-      const bool is_range = i == 0 && !lowerer_.has_pinned();
-      counters[i] = is_range ? builder_.open_range(loops_[0].extent) : builder_.open_loop(0, loops_[i].extent);
-      opened += !is_range;
-    }
-    pin_statistics(counters, loops_.empty() ? 0 : loops_.size() - 1);
-    if (loops_.empty()) {
-      store(counters);
+    if (loops_.size() < 2) {
+      pin_statistics(counters, 0);
+      loops_.empty() ? store(counters) : emit_innermost(counters);
     } else {
-      const int lanes = program_.options.capabilities.lanes(size_of(node_.dtype) == 8 ? 8 : 4);
-      const std::vector<Index> bounds = pieces(counters);
-      for (size_t i = 0; i + 1 < bounds.size(); i++)
-        emit_vector_loop(builder_, bounds[i], bounds[i + 1], lanes,
-                         [&](const Index& first, int width, std::optional<Index> count) {
-                           if (width > 1) {
-                             const Index lane = Index::lane(width);
-                             lowerer_.set_lanes(lane, width, std::move(count));
-                             counters.back() = first + lane;
-                           } else {
-                             lowerer_.clear_lanes();
-                             counters.back() = first;
-                           }
-                           store(counters);
-                         });
+      pin_statistics(counters, 0);
+      if (lowerer_.has_pinned()) {
+        // Reductions that all rows share are computed once: the rows aren't handed out in pieces.
+        emit_loops(counters, 0, 0, loops_[0].extent);
+      } else {
+        const Index item = builder_.open_range(loops_[0].extent);
+        emit_loops(counters, 0, item, item + 1);
+      }
     }
-    while (opened-- > 0) builder_.close_loop();
     Kernel kernel = builder_.finish(kernel_name(program_, group_), maximum_elements(node_.shape));
     program_.add_call(group_.prepare ? Phase::kPrepare : Phase::kStep, std::move(kernel), lowerer_.slots(),
                       node_.origin);
   }
 
  private:
+  /// The loop of a level and all inside it. A loop over a limited axis is cut at the length: what is beyond it is no
+  /// more than a number to store.
+  void emit_loops(std::vector<Index> counters, size_t level, const Index& begin, const Index& end) {
+    if (level + 1 == loops_.size()) return emit_innermost(counters);
+    const std::optional<Index> cut = first_end(counters, level);
+    const auto part = [&](const Index& from, const Index& to) {
+      counters[level] = builder_.open_loop(from, to);
+      pin_statistics(counters, level + 1);
+      emit_loops(counters, level + 1, 0, loops_[level + 1].extent);
+      builder_.close_loop();
+    };
+    if (!cut) return part(begin, end);
+    part(begin, min(*cut, end));
+    part(max(*cut, begin), end);
+  }
+
+  void emit_innermost(std::vector<Index> counters) {
+    const int lanes = program_.options.capabilities.lanes(size_of(node_.dtype) == 8 ? 8 : 4);
+    const std::vector<Index> bounds = pieces(counters);
+    for (size_t i = 0; i + 1 < bounds.size(); i++)
+      emit_vector_loop(builder_, bounds[i], bounds[i + 1], lanes,
+                       [&](const Index& first, int width, std::optional<Index> count) {
+                         if (width > 1) {
+                           const Index lane = Index::lane(width);
+                           lowerer_.set_lanes(lane, width, std::move(count));
+                           counters.back() = first + lane;
+                         } else {
+                           lowerer_.clear_lanes();
+                           counters.back() = first;
+                         }
+                         store(counters);
+                       });
+  }
+
+  /// Where the limited axis that is this level's loop ends early; nothing when there is none.
+  std::optional<Index> first_end(std::vector<Index> counters, size_t level) {
+    for (size_t i = level; i < counters.size(); i++)
+      counters[i] = Index::loop(static_cast<uint32_t>(kFirstStandIn + i), loops_[i].extent);
+    const AccessSummary summary = summarise(program_, group_.root, root_index(counters));
+    for (const auto& [limit, index] : summary.limits)
+      if (const auto end = lowerer_.end_of(limit, index, counters[level])) return end;
+    return std::nullopt;
+  }
+
   void choose_loops(const std::vector<size_t>& order) {
     const std::vector<Index> counters = axis_counters(node_.shape);
     summary_ = summarise(program_, group_.root, counters);
@@ -100,8 +128,8 @@ class MapLowering {
     for (size_t i = 0; i < loops_.size(); i++) {
       Index rest = counters[i];
       for (size_t k = loops_[i].axes.size(); k-- > 1;) {
-        index[loops_[i].axes[k]] = floor_mod(rest, node_.shape[loops_[i].axes[k]]);
-        rest = floor_div(rest, node_.shape[loops_[i].axes[k]]);
+        index[loops_[i].axes[k]] = floor_mod(rest, divisor(node_.shape[loops_[i].axes[k]]));
+        rest = floor_div(rest, divisor(node_.shape[loops_[i].axes[k]]));
       }
       index[loops_[i].axes[0]] = rest;
     }
@@ -109,12 +137,12 @@ class MapLowering {
   }
 
   /// Ends of the parts of the innermost loop between which no choice (padding, parts of a concatenation) changes.
-  std::vector<Index> pieces(const std::vector<Index>& counters) const {
+  std::vector<Index> pieces(const std::vector<Index>& counters) {
     constexpr size_t kMostPieces = 8;
     const Index& extent = loops_.back().extent;
     std::vector<Index> bounds = {0, extent};
     std::vector<Index> outer = counters;
-    const Index stand_in = Index::loop(1u << 24, extent);
+    const Index stand_in = Index::loop(kFirstStandIn, extent);
     outer.back() = stand_in;
     const AccessSummary summary = summarise(program_, group_.root, root_index(outer));
     for (const Breakpoint& breakpoint : summary.breakpoints) {
@@ -126,6 +154,8 @@ class MapLowering {
       if (fixed) insert_bound(bounds, bound);
       if (bounds.size() > kMostPieces) return {0, extent};
     }
+    for (const auto& [limit, index] : summary.limits)
+      if (const auto end = lowerer_.end_of(limit, index, stand_in)) insert_bound(bounds, max(min(*end, extent), 0));
     return bounds;
   }
 

@@ -90,6 +90,7 @@ class Scheduler {
     const SlotRole role = output ? SlotRole::kOutput : group.prepare ? SlotRole::kPacked : SlotRole::kIntermediate;
     target.slot = builder_.add_slot(role, node.dtype, maximum_elements(node.shape),
                                     output ? output_name(group.root) : concat("%", group.root, " ", name_of(node.op)));
+    if (maximum_elements(node.shape) == 0) return target;  // Nothing to compute, whatever the variables are.
     switch (group.form) {
       case Form::kMap:
         lower_map(builder_, group, target, order);

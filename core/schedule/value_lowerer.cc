@@ -82,6 +82,8 @@ ValueId ValueLowerer::compute(NodeId id, const Node& node, const std::vector<Ind
       return concat_parts(node, index);
     case Op::kGather:
       return gather(node, index);
+    case Op::kLimit:
+      return limit(id, index);
     default:
       break;
   }

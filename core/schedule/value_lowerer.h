@@ -34,6 +34,26 @@ class ValueLowerer {
 
   KernelBuilder& builder() { return builder_; }
 
+  /// The number of elements of the limited axis of a `limit` node that exist at a subscript, 0 .. size; the subscript's
+  /// axes of lengths must not depend on the lane.
+  Index length_at(NodeId limit, const std::vector<Index>& index);
+  /// Does the subscript lie before the length? kUnknown too when finding out needs counters that aren't in `open`.
+  Truth known_inside(NodeId limit, const std::vector<Index>& index, const std::vector<Index>& open);
+  /// Where the counter `leaf` of a limited axis reaches the length: the subscript's axis is the counter plus something,
+  /// and the length depends on neither the counter, nor a stand-in for another one, nor the lane. May be negative or
+  /// beyond the counter's end.
+  std::optional<Index> end_of(NodeId limit, const std::vector<Index>& index, const Index& leaf);
+  /// The same when only rearrangements lie between `node` and a `limit`.
+  struct EarlyEnd {
+    NodeId limit;
+    Index length;  ///< The counter's end, at most `extent`.
+  };
+  std::optional<EarlyEnd> early_end(NodeId node, const std::vector<Index>& index, const Index& leaf,
+                                    const Index& extent);
+
+  /// Is this the number that a `limit` gives beyond the length?
+  bool fills_with(NodeId limit, double value, int64_t integer) const;
+
   /// From now on subscripts may contain `lane`; `count` limits the lanes that touch memory.
   void set_lanes(const Index& lane, int lanes, std::optional<Index> count = std::nullopt);
   void clear_lanes();
@@ -101,6 +121,7 @@ class ValueLowerer {
   ValueId reflect(const Node& node, const std::vector<Index>& index);
   ValueId concat_parts(const Node& node, const std::vector<Index>& index);
   ValueId gather(const Node& node, const std::vector<Index>& index);
+  ValueId limit(NodeId id, const std::vector<Index>& index);
   ValueId elementwise(const Node& node, const std::vector<Index>& index);
   ValueId unary(Op op, DType dtype, ValueId x);
   ValueId cast(ValueId x, DType from, DType to);
@@ -112,6 +133,9 @@ class ValueLowerer {
   ValueId reduce_along_lanes(const Node& node, const std::vector<Index>& index, DType dtype);
   ValueId reduce_per_lane(const Node& node, const std::vector<Index>& index, DType dtype);
   ValueId finish_reduction(const Node& node, ValueId value);
+  bool is_neutral_beyond(const Node& reduction, NodeId limit) const;
+  std::vector<Index> reduced_extents(const Node& node, const std::vector<Index>& index);
+  ValueId add_skipped_zeros(const Node& node, const std::vector<Index>& extents, ValueId value);
   ValueId join(Op op, DType dtype, std::vector<ValueId> partial);
 
   const Graph& graph_;
@@ -130,6 +154,9 @@ class ValueLowerer {
   std::unordered_map<Key, ValueId, KeyHash> memo_;
   std::unordered_map<Key, ValueId, KeyHash> pinned_;
 };
+
+/// Counters from here on stand for loops that aren't open yet.
+inline constexpr uint32_t kFirstStandIn = 1u << 24;
 
 /// The elementwise op that a reduction repeats.
 Op combining_op(Op reduce);

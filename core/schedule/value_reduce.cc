@@ -2,6 +2,8 @@
 // reduced axis, joined by halves. Either the 16 partial results are the lanes of one vector, or each is a vector over
 // an output axis.
 
+#include <limits>
+
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/schedule/loops.h"
@@ -39,6 +41,51 @@ ValueId ValueLowerer::reduce(NodeId id, const std::vector<Index>& index) {
   return result;
 }
 
+/// How far each reduced axis is read: to its end, or to the length where all that follows is neutral.
+std::vector<Index> ValueLowerer::reduced_extents(const Node& node, const std::vector<Index>& index) {
+  const NodeId operand = node.operands[0];
+  const Shape& inner = graph_.node(operand).shape;
+  std::vector<Index> extents(inner.begin() + static_cast<std::ptrdiff_t>(index.size()), inner.end());
+  std::vector<Index> below = index;
+  for (size_t axis = index.size(); axis < inner.size(); axis++)
+    below.push_back(Index::loop(static_cast<uint32_t>(kFirstStandIn + axis), inner[axis]));
+  for (size_t i = 0; i < extents.size(); i++) {
+    const auto end = early_end(operand, below, below[index.size() + i], extents[i]);
+    if (end && is_neutral_beyond(node, end->limit)) extents[i] = end->length;
+  }
+  return extents;
+}
+
+bool ValueLowerer::is_neutral_beyond(const Node& reduction, NodeId limit) const {
+  const double infinity = std::numeric_limits<double>::infinity();
+  switch (reduction.op) {
+    case Op::kReduceSum:
+      return fills_with(limit, 0, 0);
+    case Op::kReduceProd:
+      return fills_with(limit, 1, 1);
+    case Op::kReduceMax:
+      return is_float(reduction.dtype) && fills_with(limit, -infinity, 0);
+    default:
+      return is_float(reduction.dtype) && fills_with(limit, infinity, 0);
+  }
+}
+
+/// A sum began with -0, which changes nothing; where it left zeros out, these would have made it +0.
+ValueId ValueLowerer::add_skipped_zeros(const Node& node, const std::vector<Index>& extents, ValueId value) {
+  if (node.op != Op::kReduceSum || !is_float(node.dtype)) return value;
+  const Shape& inner = graph_.node(node.operands[0]).shape;
+  for (size_t i = 0; i < extents.size(); i++) {
+    const Index& whole = inner[inner.size() - extents.size() + i];
+    if (same(whole, extents[i])) continue;
+    const Type type = builder_.type(value);
+    const ValueId cut = builder_.binary(Opcode::kLess, builder_.index_value(Scalar::kI32, extents[i]),
+                                        builder_.index_value(Scalar::kI32, whole));
+    value = builder_.select(type.lanes > 1 ? builder_.splat(cut, type.lanes) : cut,
+                            builder_.binary(Opcode::kAdd, value, builder_.constant(type, 0)), value);
+  }
+  return value;
+}
+
 /// From the form of partial results to a value of the node.
 ValueId ValueLowerer::finish_reduction(const Node& node, ValueId value) {
   if (node.op == Op::kReduceSum && is_float(node.dtype)) {
@@ -61,7 +108,8 @@ ValueId ValueLowerer::finish_reduction(const Node& node, ValueId value) {
 ValueId ValueLowerer::reduce_along_lanes(const Node& node, const std::vector<Index>& index, DType dtype) {
   const Op op = combining_op(node.op);
   const Shape& inner = graph_.node(node.operands[0]).shape;
-  const Index& extent = inner.back();
+  const std::vector<Index> extents = reduced_extents(node, index);
+  const Index& extent = extents.back();
   const ValueId start = neutral(node.op, dtype);
   const DType held = partial_dtype(dtype);
   const auto to_held = [&](ValueId value) { return dtype == DType::kBool ? cast(value, DType::kBool, held) : value; };
@@ -70,7 +118,7 @@ ValueId ValueLowerer::reduce_along_lanes(const Node& node, const std::vector<Ind
   std::vector<Index> below = index;
   size_t opened = 0;
   for (size_t axis = index.size(); axis + 1 < inner.size(); axis++) {
-    below.push_back(builder_.open_loop(0, inner[axis]));
+    below.push_back(builder_.open_loop(0, extents[axis - index.size()]));
     opened++;
   }
   below.emplace_back();
@@ -104,7 +152,7 @@ ValueId ValueLowerer::reduce_along_lanes(const Node& node, const std::vector<Ind
 
   ValueId vector = builder_.get(partial);
   while (builder_.type(vector).lanes > 1) vector = apply(op, held, builder_.low(vector), builder_.high(vector));
-  return finish_reduction(node, vector);
+  return finish_reduction(node, add_skipped_zeros(node, extents, vector));
 }
 
 ValueId ValueLowerer::join(Op op, DType dtype, std::vector<ValueId> partial) {
@@ -117,7 +165,8 @@ ValueId ValueLowerer::join(Op op, DType dtype, std::vector<ValueId> partial) {
 ValueId ValueLowerer::reduce_per_lane(const Node& node, const std::vector<Index>& index, DType dtype) {
   const Op op = combining_op(node.op);
   const Shape& inner = graph_.node(node.operands[0]).shape;
-  const Index& extent = inner.back();
+  const std::vector<Index> extents = reduced_extents(node, index);
+  const Index& extent = extents.back();
   const DType held = partial_dtype(dtype);
   const auto to_held = [&](ValueId value) { return dtype == DType::kBool ? cast(value, DType::kBool, held) : value; };
   const int partials = static_cast<int>(std::min<int64_t>(kPartialResults, std::max<int64_t>(extent.upper(), 1)));
@@ -128,7 +177,7 @@ ValueId ValueLowerer::reduce_per_lane(const Node& node, const std::vector<Index>
   std::vector<Index> below = index;
   size_t opened = 0;
   for (size_t axis = index.size(); axis + 1 < inner.size(); axis++) {
-    below.push_back(builder_.open_loop(0, inner[axis]));
+    below.push_back(builder_.open_loop(0, extents[axis - index.size()]));
     opened++;
   }
   below.emplace_back();
@@ -162,7 +211,7 @@ ValueId ValueLowerer::reduce_per_lane(const Node& node, const std::vector<Index>
   std::vector<ValueId> partial;
   for (ValueId register_id : registers) partial.push_back(builder_.get(register_id));
   ValueId result = join(op, held, std::move(partial));
-  return finish_reduction(node, result);
+  return finish_reduction(node, add_skipped_zeros(node, extents, result));
 }
 
 }  // namespace tandem

@@ -191,6 +191,15 @@ Tensor Tensor::gather(int at, const Tensor& indices) const {
   return apply(Op::kGather, {*this, indices}, std::move(attributes));
 }
 
+Tensor Tensor::limit(int at, const Tensor& lengths, Number fill) const {
+  Attributes attributes;
+  attributes.axis = axis(at);
+  const auto meeting = tensor_detail::meet({*this, lengths}, "limit");
+  const Tensor value(meeting.graph, fill.make(*meeting.graph, dtype()));
+  return apply(Op::kLimit, {Tensor(meeting.graph, meeting.nodes[0]), Tensor(meeting.graph, meeting.nodes[1]), value},
+               std::move(attributes));
+}
+
 Tensor embedding(const Tensor& indices, const Tensor& table) { return table.gather(0, indices); }
 
 Tensor concat(const std::vector<Tensor>& tensors, int axis) {

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "core/tensor/nn.h"
 
 #include "core/base/error.h"
@@ -33,6 +35,14 @@ Tensor softmax(const Tensor& x, int axis) {
   if (is_half(x.dtype())) return softmax(x.cast(DType::kF32), axis).cast(x.dtype());
   const Tensor power = exp(x - x.max({axis}, true));
   return power / power.sum({axis}, true);
+}
+
+Tensor softmax(const Tensor& x, int axis, const Tensor& lengths) {
+  require_float("softmax", x);
+  if (is_half(x.dtype())) return softmax(x.cast(DType::kF32), axis, lengths).cast(x.dtype());
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor power = exp(x - x.limit(axis, lengths, -infinity).max({axis}, true));
+  return (power / power.limit(axis, lengths).sum({axis}, true)).limit(axis, lengths);
 }
 
 Tensor log_softmax(const Tensor& x, int axis) {

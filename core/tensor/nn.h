@@ -35,6 +35,9 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, co
 // Normalisation. f16 and bf16 compute in f32 and round the result.
 
 Tensor softmax(const Tensor& x, int axis);
+/// Softmax over the first lengths[..] elements of the axis, 0 beyond them (attention over keys that exist); the axes of
+/// `lengths` are the first ones of x.
+Tensor softmax(const Tensor& x, int axis, const Tensor& lengths);
 Tensor log_softmax(const Tensor& x, int axis);
 /// (x - mean) / sqrt(var + eps) over as many last axes as `weight` has, times weight plus bias (empty: none).
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps = 1e-5);

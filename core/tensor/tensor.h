@@ -136,6 +136,11 @@ class Tensor {
   /// x[.., indices[..], ..]: the axes of `indices` take the place of `axis`. An index outside gives 0.
   Tensor gather(int axis, const Tensor& indices) const;
 
+  /// An axis that ends early: element i of it is kept where i < lengths[..], else `fill`. The axes of `lengths` (i32 or
+  /// i64) are the first ones of this tensor: lengths [b] limit the time axis of [b, t, c]. What lies beyond a length is
+  /// not computed.
+  Tensor limit(int axis, const Tensor& lengths, Number fill = 0) const;
+
   /// Conversion by the op table's rules (saturating, nearest even, wrapping); bitcast keeps the bytes.
   Tensor cast(DType dtype) const;
   Tensor bitcast(DType dtype) const;

@@ -10,6 +10,7 @@
 #include "tests/reference/cases.h"
 #include "tests/reference/fixed.h"
 #include "tests/reference/random.h"
+#include "tests/reference/random_graph.h"
 #include "tests/support/graph_runner.h"
 
 namespace tandem {
@@ -156,6 +157,52 @@ TEST_P(Variables, OnePlanServesEveryValue) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Variables, testing::Range(size_t{0}, cases().size()));
+
+/// Why a target is wrong about a graph at one of some values; empty when it isn't.
+std::string fault(const reference::RandomGraph& graph, const test::Target& target, Numerics numerics, uint32_t seed) {
+  auto planned = test::PlannedGraph::make(graph.module, target, numerics);
+  if (!planned) return planned.error().text();
+  std::vector<Values> all = choices(variables_of(graph.module), seed);
+  if (all.size() > 7) all.resize(7);
+  for (const Values& values : all) {
+    const reference::Options options{reference::Mode::kExact, values, graph.inputs};
+    const auto expected = reference::evaluate(graph.module, options);
+    const auto outputs = planned->run(options);
+    if (!outputs) return outputs.error().text() + " at" + text(values);
+    for (size_t i = 0; i < expected.size(); i++)
+      if (const auto wrong = reference::mismatch(expected[i], (*outputs)[i])) return *wrong + " at" + text(values);
+    if (numerics != Numerics::kReproducible) continue;
+    const GraphModule fixed = reference::with_variables_fixed(graph.module, values);
+    const auto bits = test::run_graph(fixed, options, test::all_targets()[0], numerics);
+    if (!bits) return bits.error().text() + " fixed at" + text(values);
+    if (!(*bits == *outputs)) return "other bits than with a number in place of the variable, at" + text(values);
+  }
+  return {};
+}
+
+TEST(RandomVariables, OnePlanServesEveryValue) {
+  const char* wanted = std::getenv("TANDEM_RANDOM_GRAPHS");
+  const char* begin = std::getenv("TANDEM_RANDOM_SEED");
+  const uint32_t first = begin ? static_cast<uint32_t>(std::strtoul(begin, nullptr, 10)) : 1;
+  const uint32_t count = wanted ? static_cast<uint32_t>(std::strtoul(wanted, nullptr, 10)) : 200;
+  const auto& targets = test::all_targets();
+  for (uint32_t seed = first; seed < first + count; seed++) {
+    reference::RandomGraphOptions options;
+    options.variables = 1 + static_cast<int>(seed % 2);
+    const reference::RandomGraph graph = reference::random_graph(seed, options);
+    for (const size_t i : {size_t{0}, 1 + seed % (targets.size() - 1)}) {
+      const Numerics numerics = i > 0 && seed % 4 == 0 ? Numerics::kFast : Numerics::kReproducible;
+      const std::string wrong = fault(graph, targets[i], numerics, seed);
+      if (wrong.empty()) continue;
+      const auto fails = [&](const reference::RandomGraph& smaller) {
+        return !fault(smaller, targets[i], numerics, seed).empty();
+      };
+      ADD_FAILURE() << "seed " << seed << " on " << targets[i].name << ", " << name_of(numerics) << ": " << wrong
+                    << "\n"
+                    << print_graph(reference::shrink(graph, fails).module);
+    }
+  }
+}
 
 TEST(FixedVariable, TheLoopBoundIsGoneFromTheKernelText) {
   const Index t = Index::variable("t", 1, 1000);

@@ -1,5 +1,7 @@
 // Graphs with symbolic sizes. The table states one value of each variable; tests/cross/variables_test.cc runs one plan
 // of each graph for many values.
+#include <limits>
+
 #include "core/tensor/nn.h"
 #include "tests/reference/case_table.h"
 
@@ -183,6 +185,78 @@ void add_products(CaseBuilder& builder) {
   });
 }
 
+/// Axes that may have no elements at all.
+void add_empty(CaseBuilder& builder) {
+  const Index t = t_of(0, 40), b = b_of(0, 3);
+  add_one(builder, "may be empty, elementwise", {b, t}, [](const Tensor& x) { return x * 2 + 1; });
+  add_one(builder, "may be empty, transpose", {3, t}, [](const Tensor& x) { return exp(x).transpose(0, 1); });
+  add_one(builder, "may be empty, flatten", {b, t, 3}, [](const Tensor& x) { return x.permute({1, 0, 2}).flatten(); });
+  add_one(builder, "may be empty, sum", {3, t}, [](const Tensor& x) { return x.sum({1}) + 1; });
+  add_one(builder, "may be empty, max over outer", {t, 5}, [](const Tensor& x) { return x.max({0}); });
+  add_one(builder, "may be empty, concat", {3, t},
+          [](const Tensor& x) { return concat({x, x.pad({{0, 0}, {1, 2}})}, 1); });
+  add_one(builder, "may be empty, matmul M", {t, 5},
+          [&](const Tensor& x) { return matmul(x, builder.weight("w", {5, 9}, kF32, numbers(9))); });
+  add_one(builder, "may be empty, matmul N and K", {5, t}, [&](const Tensor& x) {
+    return matmul(matmul(builder.weight("w", {3, 5}, kF32, numbers(9)), x), x.transpose(0, 1));
+  });
+}
+
+/// Axes that end early, at lengths that an input holds.
+void add_ragged(CaseBuilder& builder) {
+  const Index t = t_of(1, 40), b = b_of();
+  const auto add = [&](const std::string& name, const Shape& shape, auto function, DType dtype = kF32) {
+    const Tensor x = builder.input(shape, dtype, is_float(dtype) ? numbers(5) : uniform(0, 60, 5));
+    const Tensor lengths = builder.input({shape[0]}, name.size() % 2 == 0 ? DType::kI64 : DType::kI32,
+                                         values({"5", "17", "0", "33", "100"}));
+    const Tensor y = function(x, lengths);
+    builder.add("ragged/" + name, is_float(y.dtype()) ? Tolerance::kBounded : Tolerance::kExact, {y}, false,
+                {{"b", 3}, {"t", 21}});
+  };
+  const auto weight = [&](const char* name, const Shape& shape) {
+    return builder.weight(name, shape, kF32, numbers(9));
+  };
+  add("innermost", {b, t}, [](const Tensor& x, const Tensor& n) { return (exp(x) * 2).limit(1, n) + 1; });
+  add("time before channels", {b, t, 6}, [](const Tensor& x, const Tensor& n) { return tanh(x).limit(1, n); });
+  add("channels before time", {b, 6, t}, [](const Tensor& x, const Tensor& n) { return (x * 3).limit(2, n, 7); });
+  add("transposed", {b, t, 6},
+      [](const Tensor& x, const Tensor& n) { return (x.limit(1, n) * 2).permute({2, 1, 0}) - 1; });
+  add("integers", {b, t}, [](const Tensor& x, const Tensor& n) { return x.limit(1, n, 9) * 2; }, DType::kI32);
+  add("bool", {b, t}, [](const Tensor& x, const Tensor& n) { return less(x, 0).limit(1, n, 1); });
+  add("f16", {b, t}, [](const Tensor& x, const Tensor& n) { return (x * 2).limit(1, n).sum({1}); }, DType::kF16);
+  add("sum", {b, t}, [](const Tensor& x, const Tensor& n) { return (x * x).limit(1, n).sum({1}); });
+  add("sum, time outside", {b, t, 20}, [](const Tensor& x, const Tensor& n) { return x.limit(1, n).sum({1}); });
+  add("sum of time and channels", {b, t, 3},
+      [](const Tensor& x, const Tensor& n) { return x.limit(1, n).sum({1, 2}); });
+  add("mean over what exists", {b, t},
+      [](const Tensor& x, const Tensor& n) { return x.limit(1, n).sum({1}) / maximum(n, 1).cast(kF32); });
+  add("max and min", {b, t}, [](const Tensor& x, const Tensor& n) {
+    return x.limit(1, n, -std::numeric_limits<double>::infinity()).max({1}) + x.limit(1, n).min({1});
+  });
+  add("softmax", {b, t}, [](const Tensor& x, const Tensor& n) { return softmax(x, 1, n); });
+  add("softmax over keys", {b, 2, t, t}, [](const Tensor& x, const Tensor& n) { return softmax(x * 0.5, 3, n); });
+  add("matmul over a limited axis", {b, t, 7}, [](const Tensor& x, const Tensor& n) {
+    const Tensor y = x.limit(1, n);
+    return matmul(y.transpose(1, 2), y);
+  });
+  add("linear, then limited", {b, t, 7}, [&](const Tensor& x, const Tensor& n) {
+    return silu(linear(x, weight("w", {9, 7}), weight("bias", {9}))).limit(1, n);
+  });
+  add("attention", {b, t, 8}, [&](const Tensor& x, const Tensor& n) {
+    const auto heads = [&](const Tensor& y) { return y.reshape({b, t, 2, 4}).permute({0, 2, 1, 3}); };
+    const Tensor q = heads(linear(x, weight("q", {8, 8}))), k = heads(linear(x, weight("k", {8, 8})));
+    const Tensor v = heads(linear(x, weight("v", {8, 8})).limit(1, n));
+    const Tensor out = matmul(softmax(matmul(q, k.transpose(2, 3)) * 0.5, 3, n), v);
+    return out.permute({0, 2, 1, 3}).reshape({b, t, 8}).limit(1, n);
+  });
+  add("layer norm, then limited", {b, t, 9}, [&](const Tensor& x, const Tensor& n) {
+    return layer_norm(x, weight("g", {9}), weight("h", {9})).limit(1, n) * 2;
+  });
+  add("conv1d of a limited signal", {b, 4, t}, [&](const Tensor& x, const Tensor& n) {
+    return conv1d(x.limit(2, n), weight("w", {6, 4, 3}), {}, {2, 1, 1, 1}).limit(2, (n + 1) / 2);
+  });
+}
+
 }  // namespace
 
 void add_variable_cases(CaseBuilder& builder) {
@@ -191,6 +265,8 @@ void add_variable_cases(CaseBuilder& builder) {
   add_padding(builder);
   add_sums(builder);
   add_products(builder);
+  add_empty(builder);
+  add_ragged(builder);
 }
 
 }  // namespace tandem::reference

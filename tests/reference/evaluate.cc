@@ -282,7 +282,9 @@ void Evaluator::run(const std::vector<NodeId>& nodes) {
         values_[id] = leaf(node);
         break;
       case OpClass::kMovement:
-        values_[id] = node.op == Op::kGather ? gathering(node) : movement(node);
+        values_[id] = node.op == Op::kGather  ? gathering(node)
+                      : node.op == Op::kLimit ? limiting(node)
+                                              : movement(node);
         break;
       case OpClass::kNary:
         values_[id] = concatenation(node);

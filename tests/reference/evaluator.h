@@ -42,6 +42,7 @@ class Evaluator {
   Value padding(const Node& node) const;
   Value concatenation(const Node& node) const;
   Value gathering(const Node& node) const;
+  Value limiting(const Node& node) const;
   /// Copies one element, with its error and magnitude.
   static void copy(Elements& out, const Value& from, int64_t offset);
 

@@ -132,4 +132,20 @@ Value Evaluator::gathering(const Node& node) const {
   return dense(node.dtype, shape, std::move(out));
 }
 
+Value Evaluator::limiting(const Node& node) const {
+  const Value& from = values_.at(node.operands[0]);
+  const Value& lengths = values_.at(node.operands[1]);
+  const Value& fill = values_.at(node.operands[2]);
+  const auto axis = static_cast<size_t>(node.attributes.axis);
+  auto out = std::make_shared<Elements>();
+  for (Walker walker(from.shape, {&from}); !walker.done(); walker.next()) {
+    int64_t length_offset = lengths.offset;
+    for (size_t i = 0; i < lengths.shape.size(); i++) length_offset += walker.position()[i] * lengths.strides[i];
+    const bool inside = walker.position()[axis] < lengths.integer_at(length_offset);
+    copy(*out, inside ? from : fill, inside ? walker.offset(0) : fill.offset);
+    if (lengths.error_at(length_offset) != 0) out->error.back() = std::numeric_limits<double>::infinity();
+  }
+  return dense(node.dtype, from.shape, std::move(out));
+}
+
 }  // namespace tandem::reference

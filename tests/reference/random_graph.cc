@@ -25,6 +25,10 @@ class Generator {
         evaluator_(*graph_, values_) {}
 
   RandomGraph run() {
+    for (int i = 0; i < options_.variables; i++) {
+      const int64_t least = random_.between(1, 4);
+      variables_.push_back(Index::variable(i == 0 ? "t" : "b", least, least + random_.between(1, 36)));
+    }
     pool_.push_back(fresh(random_shape(), random_dtype()));
     pool_.push_back(fresh(random_shape(), DType::kF32));
     for (int done = 0, tries = 0; done < options_.operations && tries < 20 * options_.operations; tries++) {
@@ -74,14 +78,24 @@ class Generator {
   }
   int any_axis(const Tensor& x) { return static_cast<int>(random_.below(std::max(1, x.rank()))); }
 
+  Dim any_size() {
+    if (!variables_.empty() && random_.chance(0.4)) return random_.pick(variables_);
+    return random_.pick(sizes);
+  }
+  /// A size that a step needs as a number.
+  static int64_t number_of(const Dim& dim) {
+    if (!dim.is_constant()) throw TensorError("the step needs a constant size");
+    return dim.constant();
+  }
+
   Shape random_shape() {
     Shape shape;
     int64_t count = 1;
     const int64_t rank = random_.between(1, 4);
     for (int64_t i = 0; i < rank; i++) {
-      int64_t size = random_.pick(sizes);
-      if (count * size > options_.max_elements / 2) size = 1;
-      count *= size;
+      Dim size = any_size();
+      if (count * size.upper() > options_.max_elements / 2) size = 1;
+      count *= size.upper();
       shape.push_back(size);
     }
     return shape;
@@ -95,7 +109,7 @@ class Generator {
 
   std::vector<std::byte> random_bytes(const Shape& shape, DType dtype) {
     std::vector<std::byte> bytes;
-    for (int64_t i = element_count(shape).constant(); i > 0; i--) {
+    for (int64_t i = element_count(shape).upper(); i > 0; i--) {
       if (is_float(dtype))
         append_element(bytes, dtype, random_.uniform(-2, 2));
       else
@@ -107,7 +121,7 @@ class Generator {
   /// A new input or a new constant.
   Tensor fresh(const Shape& shape, DType dtype) {
     std::vector<std::byte> bytes = random_bytes(shape, dtype);
-    if (random_.chance(0.5) && !pool_.empty()) {
+    if (random_.chance(0.5) && !pool_.empty() && is_constant(shape)) {
       const std::string name = "weight" + std::to_string(constants_++);
       return in_graph(Tensor::constant(dtype, shape, constant_data(dtype, shape, std::move(bytes), name)));
     }
@@ -251,8 +265,8 @@ class Generator {
   Tensor movement() {
     const Tensor x = any();
     const int axis = x.rank() == 0 ? 0 : any_axis(x);
-    if (x.rank() == 0) return x.expand({random_.pick(sizes)});
-    const int64_t size = x.dim(axis).constant();
+    if (x.rank() == 0) return x.expand({any_size()});
+    const int64_t size = x.dim(axis).lower();  // What holds for the smallest value holds for all.
     std::vector<DimPair> pairs(x.shape().size(), DimPair(0, 0));
     switch (random_.below(10)) {
       case 0:
@@ -266,7 +280,7 @@ class Generator {
       }
       case 3: {
         Shape shape = x.shape();
-        shape.insert(shape.begin() + axis, random_.pick(sizes));
+        shape.insert(shape.begin() + axis, any_size());
         return x.unsqueeze(axis).expand(shape);
       }
       case 4:
@@ -278,7 +292,8 @@ class Generator {
       case 6: {
         const int64_t begin = random_.below(size);
         const int64_t end = begin + 1 + random_.below(size - begin);
-        return x.slice(axis, begin, end, random_.between(1, 3));
+        const bool to_the_end = !x.dim(axis).is_constant() && random_.chance(0.7);
+        return x.slice(axis, begin, to_the_end ? Dim(kEnd) : Dim(end), random_.between(1, 3));
       }
       case 7:
         return x.flip({axis});
@@ -287,7 +302,7 @@ class Generator {
         return x.window(axis, width, random_.between(1, 2), 1);
       }
       default:
-        return x.chunk(axis, size % 2 == 0 ? 2 : 1).back();
+        return x.chunk(axis, size % 2 == 0 && x.dim(axis).is_constant() ? 2 : 1).back();
     }
   }
 
@@ -318,11 +333,11 @@ class Generator {
     switch (random_.below(5)) {
       case 0: {
         const Tensor a = with_rank(x, 2);
-        return matmul(a, fresh({a.dim(1), random_.pick(sizes)}, a.dtype()));
+        return matmul(a, fresh({a.dim(1), any_size()}, a.dtype()));
       }
       case 1: {
         const Tensor a = with_rank(x, static_cast<int>(random_.between(1, 3)));
-        const Dim out = random_.pick(sizes);
+        const Dim out = any_size();
         const Tensor weight = fresh({out, a.dim(-1)}, a.dtype());
         return linear(a, weight, optional({out}, a.dtype()));
       }
@@ -337,7 +352,7 @@ class Generator {
     }
   }
   Tensor convolution1(const Tensor& x) {
-    const int64_t channels = x.dim(1).constant();
+    const int64_t channels = number_of(x.dim(1));
     Conv1dOptions options;
     options.stride = random_.between(1, 3);
     options.padding = random_.between(0, 3);
@@ -348,7 +363,7 @@ class Generator {
     return conv1d(x, weight, optional({outputs}, x.dtype()), options);
   }
   Tensor convolution2(const Tensor& x) {
-    const int64_t channels = x.dim(1).constant();
+    const int64_t channels = number_of(x.dim(1));
     Conv2dOptions options;
     options.stride = {random_.between(1, 2), random_.between(1, 2)};
     options.padding = {random_.between(0, 2), random_.between(0, 2)};
@@ -406,10 +421,10 @@ class Generator {
   /// Small enough, finite, and decided in every element.
   bool acceptable(const Tensor& tensor) {
     const NodeId node = tensor.node_in(graph_);
-    if (element_count(tensor.shape()).constant() > options_.max_elements) return false;
+    if (element_count(tensor.shape()).upper() > options_.max_elements) return false;
     const std::vector<NodeId> missing = evaluator_.missing(node);
     for (const NodeId id : missing)
-      if (element_count(graph_->node(id).shape).constant() > 64 * options_.max_elements) return false;
+      if (element_count(graph_->node(id).shape).upper() > 64 * options_.max_elements) return false;
     evaluator_.run(missing);
     const ReferenceResult result = evaluator_.result(node);
     for (size_t i = 0; i < result.values.size(); i++) {
@@ -425,6 +440,7 @@ class Generator {
   std::shared_ptr<Graph> graph_;
   Options values_;
   Evaluator evaluator_;
+  std::vector<Index> variables_;
   std::vector<Tensor> pool_;
   int constants_ = 0;
 };

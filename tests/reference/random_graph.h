@@ -21,6 +21,7 @@ struct RandomGraph {
 struct RandomGraphOptions {
   int operations = 12;          ///< Steps of the generator; each adds one op or one composition.
   int64_t max_elements = 2048;  ///< Of any intermediate value.
+  int variables = 0;            ///< Symbolic sizes that shapes may have, 0 to 2; inputs are sized for their maxima.
   bool floats_only = false;     ///< f32 alone, for backends that are being brought up.
 };
 

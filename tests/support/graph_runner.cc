@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 #include "backends/clang/clang_backend.h"
 #include "backends/interpreter/interpreter.h"
+#include "backends/wasm/node/node_backend.h"
 #include "core/rewrite/rewrite.h"
 
 namespace tandem::test {
@@ -18,6 +20,10 @@ const std::vector<Target>& all_targets() {
     for (const char* isa : {"avx512", "avx2", "sse+fma", "sse"})
       if (host_supports(*capabilities_named(isa)))
         found.push_back({std::string("native ") + isa, native, *capabilities_named(isa)});
+    auto node = make_node_backend(NodeBackendOptions::from_environment());
+    if (!node) throw std::runtime_error(node.error().text());
+    const Capabilities web = (*node)->capabilities();
+    found.push_back({"wasm " + std::string(web.isa), std::move(*node), web});
     return found;
   }();
   return targets;

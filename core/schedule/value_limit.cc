@@ -1,0 +1,98 @@
+// Axes that end early, at lengths that a buffer holds.
+
+#include <algorithm>
+
+#include "core/schedule/value_lowerer.h"
+
+namespace tandem {
+
+Index ValueLowerer::length_at(NodeId id, const std::vector<Index>& index) {
+  const Node& node = graph_.node(id);
+  const Node& lengths = graph_.node(node.operands[1]);
+  const Index& size = node.shape[static_cast<size_t>(node.attributes.axis)];
+  const std::vector<Index> at(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(lengths.shape.size()));
+  // One number for all lanes: it is loaded as if there were none.
+  const std::optional<Index> lane = lane_;
+  const std::optional<Index> count = count_;
+  const int lanes = lanes_;
+  auto memo = std::move(memo_);
+  clear_lanes();
+  const ValueId loaded = lower(node.operands[1], at);
+  lane_ = lane;
+  count_ = count;
+  lanes_ = lanes;
+  memo_ = std::move(memo);
+  const Scalar scalar = register_scalar(lengths.dtype);
+  const ValueId positive = builder_.binary(Opcode::kMax, loaded, builder_.integer({scalar, 1}, 0));
+  const ValueId length = builder_.binary(Opcode::kMin, positive, builder_.index_value(scalar, size));
+  return min(builder_.as_index(length, 0, size.upper()), size);
+}
+
+bool ValueLowerer::fills_with(NodeId id, double value, int64_t integer) const {
+  const Node& fill = graph_.node(graph_.node(id).operands[2]);
+  if (fill.op != Op::kScalar) return false;
+  return is_float(fill.dtype) ? fill.attributes.value == value : fill.attributes.integer == integer;
+}
+
+Truth ValueLowerer::known_inside(NodeId id, const std::vector<Index>& index, const std::vector<Index>& open) {
+  const Node& node = graph_.node(id);
+  const size_t rank = graph_.node(node.operands[1]).shape.size();
+  bool ready = true;
+  for (size_t axis = 0; axis < rank; axis++)
+    index[axis].for_each_leaf([&](const Index& leaf) {
+      ready &= leaf.kind() == IndexKind::kVariable || std::find(open.begin(), open.end(), leaf) != open.end();
+    });
+  return ready ? less(index[static_cast<size_t>(node.attributes.axis)], length_at(id, index)) : Truth::kUnknown;
+}
+
+ValueId ValueLowerer::limit(NodeId id, const std::vector<Index>& index) {
+  const Node& node = graph_.node(id);
+  const Node& lengths = graph_.node(node.operands[1]);
+  const Index& place = index[static_cast<size_t>(node.attributes.axis)];
+  const std::vector<Index> at(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(lengths.shape.size()));
+  bool one_length = true;
+  for (const Index& expression : at) one_length &= !varies(expression);
+  if (one_length) {
+    const Truth inside = less(place, length_at(id, index));
+    if (inside == Truth::kAlways) return lower(node.operands[0], index);
+    if (inside == Truth::kNever) return lower(node.operands[2], {});
+  }
+  ValueId position = index_as_value(place, register_scalar(lengths.dtype));
+  ValueId length = lower(node.operands[1], at);
+  const ValueId value = lower(node.operands[0], index);
+  const ValueId fill = lower(node.operands[2], {});
+  return builder_.select(builder_.binary(Opcode::kLess, position, length), value, fill);
+}
+
+std::optional<Index> ValueLowerer::end_of(NodeId id, const std::vector<Index>& index, const Index& leaf) {
+  const Node& node = graph_.node(id);
+  const auto is_open = [&](const Index& expression) {
+    bool open = !varies(expression);
+    expression.for_each_leaf([&](const Index& other) {
+      open &= other == leaf || other.kind() != IndexKind::kLoop || other.id() < kFirstStandIn;
+    });
+    return open;
+  };
+  const Index& along = index[static_cast<size_t>(node.attributes.axis)];
+  const std::optional<Index> step = along.coefficient(leaf);
+  if (!step || !step->is(1) || !is_open(along)) return std::nullopt;
+  for (size_t axis = 0; axis < graph_.node(node.operands[1]).shape.size(); axis++)
+    if (index[axis].depends_on(leaf) || !is_open(index[axis])) return std::nullopt;
+  return length_at(id, index) - along.substitute(leaf, 0);
+}
+
+std::optional<ValueLowerer::EarlyEnd> ValueLowerer::early_end(NodeId id, const std::vector<Index>& index,
+                                                              const Index& leaf, const Index& extent) {
+  std::vector<Index> place = index;
+  while (is_rearrangement(graph_.node(id).op)) {
+    place = operand_index(graph_, graph_.node(id), place);
+    id = graph_.node(id).operands[0];
+  }
+  const Node& node = graph_.node(id);
+  if (node.op != Op::kLimit) return std::nullopt;
+  const std::optional<Index> end = end_of(id, place, leaf);
+  if (!end) return std::nullopt;
+  return EarlyEnd{id, max(min(*end, extent), 0)};
+}
+
+}  // namespace tandem
