@@ -61,16 +61,16 @@ struct Instruction {
   Opcode opcode;
   Type type;  ///< Of the result; stores and control flow have the type of what they handle.
   ValueId operands[3] = {kNoValue, kNoValue, kNoValue};
-  double number = 0;           ///< constant of a float type; fill of a partial load.
-  int64_t integer = 0;         ///< constant of an integer or mask type; lane of extract and insert.
-  uint32_t buffer = 0;         ///< load, store: number of the buffer.
-  Index index = 0;             ///< load, store: first element; index: the expression; loop: begin.
-  Index end = 0;               ///< loop: end (exclusive).
+  double number = 0;                ///< constant of a float type; fill of a partial load.
+  int64_t integer = 0;              ///< constant of an integer or mask type; lane of extract and insert.
+  uint32_t buffer = 0;              ///< load, store: number of the buffer.
+  Index index = 0;                  ///< load, store: first element; index: the expression; loop: begin.
+  Index end = 0;                    ///< loop: end (exclusive).
   std::optional<Index> count = {};  ///< load, store: only the first `count` lanes touch memory (0 .. lanes).
-  int64_t step = 1;            ///< loop.
-  uint32_t loop = 0;           ///< loop: number of its counter (Index kLoop id).
-  BlockId body = 0;            ///< loop, if: what is repeated or done when the mask is set.
-  BlockId otherwise = 0;       ///< if: the other block; 0 means none.
+  int64_t step = 1;                 ///< loop.
+  uint32_t loop = 0;                ///< loop: number of its counter (Index kLoop id).
+  BlockId body = 0;                 ///< loop, if: what is repeated or done when the mask is set.
+  BlockId otherwise = 0;            ///< if: the other block; 0 means none.
 };
 
 /// How a kernel touches a buffer.

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/backend/backend.h"
+#include "core/kernel/program.h"
 #include "core/schedule/schedule.h"
 
 namespace tandem {

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "core/backend/backend.h"
 #include "core/graph/graph.h"
 #include "core/kernel/capabilities.h"
+#include "core/kernel/program.h"
 #include "core/schedule/value_lowerer.h"
 
 namespace tandem {

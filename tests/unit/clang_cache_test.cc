@@ -179,10 +179,10 @@ TEST_F(ClangCache, EnvironmentNamesTheFolder) {
   with("TANDEM_CACHE", nullptr);
   with("TANDEM_CACHE_DIR", nullptr);
   with("XDG_CACHE_HOME", nullptr);
-  with("HOME", "/home/someone");
-  EXPECT_EQ(ObjectCache::folder_from_environment(), "/home/someone/.cache/tandem");
+  with("HOME", "/nowhere/someone");
+  EXPECT_EQ(ObjectCache::folder_from_environment(), "/nowhere/someone/.cache/tandem");
   with("XDG_CACHE_HOME", "relative");
-  EXPECT_EQ(ObjectCache::folder_from_environment(), "/home/someone/.cache/tandem");
+  EXPECT_EQ(ObjectCache::folder_from_environment(), "/nowhere/someone/.cache/tandem");
   with("XDG_CACHE_HOME", "/cache");
   EXPECT_EQ(ObjectCache::folder_from_environment(), "/cache/tandem");
   with("TANDEM_CACHE_DIR", "/mine");
