@@ -263,7 +263,9 @@ ValueId ValueLowerer::bitcast(ValueId x, DType from, DType to) {
   return wrap_integer(bits, to);
 }
 
-Op combining_op(Op reduce) {
+Op combining_op(Op reduce, DType dtype) {
+  // Truth values are reduced as the numbers 0 and 1, where "or" is the larger and "and" the smaller one.
+  if (dtype == DType::kBool) return reduce == Op::kReduceSum || reduce == Op::kReduceMax ? Op::kMax : Op::kMin;
   switch (reduce) {
     case Op::kReduceProd:
       return Op::kMul;

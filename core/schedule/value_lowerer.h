@@ -159,6 +159,6 @@ class ValueLowerer {
 inline constexpr uint32_t kFirstStandIn = 1u << 24;
 
 /// The elementwise op that a reduction repeats.
-Op combining_op(Op reduce);
+Op combining_op(Op reduce, DType dtype);
 
 }  // namespace tandem

@@ -106,7 +106,7 @@ ValueId ValueLowerer::finish_reduction(const Node& node, ValueId value) {
 }
 
 ValueId ValueLowerer::reduce_along_lanes(const Node& node, const std::vector<Index>& index, DType dtype) {
-  const Op op = combining_op(node.op);
+  const Op op = combining_op(node.op, dtype);
   const Shape& inner = graph_.node(node.operands[0]).shape;
   const std::vector<Index> extents = reduced_extents(node, index);
   const Index& extent = extents.back();
@@ -163,7 +163,7 @@ ValueId ValueLowerer::join(Op op, DType dtype, std::vector<ValueId> partial) {
 }
 
 ValueId ValueLowerer::reduce_per_lane(const Node& node, const std::vector<Index>& index, DType dtype) {
-  const Op op = combining_op(node.op);
+  const Op op = combining_op(node.op, dtype);
   const Shape& inner = graph_.node(node.operands[0]).shape;
   const std::vector<Index> extents = reduced_extents(node, index);
   const Index& extent = extents.back();
