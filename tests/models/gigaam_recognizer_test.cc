@@ -43,6 +43,19 @@ TEST_P(GigaAmCtc, GivesTheScoresTokensAndFramesOfTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(Goldens, GigaAmCtc, ::testing::Values("ctc_tiny", "ctc_tiny_v2", "rnnt_tiny"));
 
+/// The joint network's layer over the encoder, in float64.
+std::vector<float> project_first_frame(const GigaAmGolden& golden, const std::vector<float>& encoded) {
+  const auto weight = golden.values<float>("head.joint.enc.weight"), bias = golden.values<float>("head.joint.enc.bias");
+  const size_t width = weight.size() / bias.size();
+  std::vector<float> projected;
+  for (size_t row = 0; row < bias.size(); ++row) {
+    double sum = bias[row];
+    for (size_t i = 0; i < width; ++i) sum += static_cast<double>(weight[row * width + i]) * encoded[i];
+    projected.push_back(static_cast<float>(sum));
+  }
+  return projected;
+}
+
 TEST(GigaAmRnnt, EveryStepIsThatOfTheReference) {
   const GigaAmGolden golden("rnnt_tiny");
   const auto model = model_of(golden);
@@ -55,7 +68,13 @@ TEST(GigaAmRnnt, EveryStepIsThatOfTheReference) {
     auto step =
         value_or_throw(JitRecurrent<GigaAmPredictorJit>::make(std::move(predictor), LstmState::zeros(size), size));
     const std::pair<const char*, int32_t> steps[] = {{"sos", kNoLabel}, {"step1", 1}, {"step2", 2}};
-    LstmState before = step.state();
+    GigaAmJointJit joint(model);
+    joint.with_n_fixed(1);
+    ASSERT_TRUE(joint.prepare_with_config(config_for(target)));
+    // The reference joins every step with the first encoder frame of the first lane.
+    const auto encoded = golden.values<float>("expected.encoded");
+    const auto projected = project_first_frame(golden, encoded);
+    ASSERT_TRUE(value_or_throw(joint.projected_mut()).copy_from(projected));
     for (const auto& [name, label] : steps) {
       const std::string prefix = std::string("expected.") + name;
       const auto head = value_or_throw(step.step(
@@ -66,6 +85,9 @@ TEST(GigaAmRnnt, EveryStepIsThatOfTheReference) {
         for (size_t i = 0; i < values.size(); ++i)
           EXPECT_NEAR(values[i], expected[i], tolerance) << name << tensor << i;
       };
+      ASSERT_TRUE(value_or_throw(joint.predicted_mut()).copy_from(std::vector<float>(head.begin(), head.end())));
+      ASSERT_TRUE(joint.execute());
+      expect(*value_or_throw(joint.output()).span<float>(), ".joint_log_probs", 1e-5);
       expect(head, ".pred", 2e-6);
       expect(step.state().h, ".h", 2e-6);
       expect(step.state().c, ".c", 2e-6);

@@ -1,0 +1,155 @@
+// One plan for every number of lanes and frames.
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "tests/support/gigaam_target.h"
+#include "tests/support/golden.h"
+
+namespace tandem {
+namespace {
+
+using testing::config_for;
+using testing::GigaAmGolden;
+using testing::row_difference;
+using testing::value_or_throw;
+
+constexpr int64_t kMostLanes = 4, kMostFrames = 400;
+
+struct RandomBatch {
+  std::vector<float> mel;
+  std::vector<int32_t> lengths;
+  int64_t t = 0;
+
+  RandomBatch(std::mt19937& random, int64_t features) {
+    const auto between = [&](int64_t low, int64_t high) {
+      return std::uniform_int_distribution<int64_t>(low, high)(random);
+    };
+    const int64_t b = between(1, kMostLanes);
+    t = between(1, kMostFrames);
+    for (int64_t i = 0; i < b; ++i) lengths.push_back(static_cast<int32_t>(i == 0 ? t : between(0, t)));
+    std::normal_distribution<float> level(-8.0f, 4.0f);
+    mel.resize(static_cast<size_t>(b * features * t));
+    for (float& value : mel) value = level(random);
+  }
+  MelBatch batch() const { return {mel, lengths, t}; }
+  int64_t lanes() const { return static_cast<int64_t>(lengths.size()); }
+};
+
+/// Values of the rows below each lane's length, as bits.
+std::vector<uint32_t> valid_bits(const std::vector<float>& values, const RecognizedBatch& batch) {
+  const size_t lanes = batch.encoded_lengths.size(), frames = static_cast<size_t>(batch.frames);
+  const size_t width = values.size() / (lanes * frames);
+  std::vector<uint32_t> bits;
+  for (size_t lane = 0; lane < lanes; ++lane)
+    for (size_t i = 0; i < static_cast<size_t>(batch.encoded_lengths[lane]) * width; ++i) {
+      uint32_t word = 0;
+      std::memcpy(&word, &values[lane * frames * width + i], sizeof word);
+      bits.push_back(word);
+    }
+  return bits;
+}
+
+/// Compares one plan for all shapes with a plan for each shape; both reproducible.
+void compare_with_fixed_plans(const std::string& file, const test::Target& target, int rounds) {
+  const GigaAmGolden golden(file);
+  const auto model = testing::model_of(golden);
+  const PrepareConfig config = config_for(target, Numerics::kReproducible);
+  GigaAmRecognizer any = value_or_throw(GigaAmRecognizer::create(model, {kMostLanes, kMostFrames, false}, config));
+  std::mt19937 random(7);
+  for (int round = 0; round < rounds; ++round) {
+    const RandomBatch batch(random, golden.config.mel.features);
+    SCOPED_TRACE("b " + std::to_string(batch.lanes()) + ", t " + std::to_string(batch.t));
+    const RecognizedBatch found = value_or_throw(any.recognize(batch.batch()));
+    GigaAmRecognizer fixed = value_or_throw(GigaAmRecognizer::create(model, {batch.lanes(), batch.t, true}, config));
+    const RecognizedBatch expected = value_or_throw(fixed.recognize(batch.batch()));
+    EXPECT_EQ(found.frames, golden.config.encoder->encoded_frames(batch.t));
+    EXPECT_EQ(found.encoded_lengths, expected.encoded_lengths);
+    EXPECT_EQ(valid_bits(found.encoded, found), valid_bits(expected.encoded, expected));
+    EXPECT_EQ(valid_bits(found.scores, found), valid_bits(expected.scores, expected));
+    for (size_t lane = 0; lane < found.sequences.size(); ++lane)
+      EXPECT_EQ(found.sequences[lane].tokens, expected.sequences[lane].tokens);
+  }
+}
+
+const test::Target& best_native() { return test::all_targets()[1]; }
+
+TEST(GigaAmSymbolic, OnePlanGivesTheBitsOfPlansForOneShape) { compare_with_fixed_plans("ctc_tiny", best_native(), 4); }
+TEST(GigaAmSymbolic, SoDoesTheOlderLayout) { compare_with_fixed_plans("ctc_tiny_v2", best_native(), 3); }
+TEST(GigaAmSymbolicSlow, OnePlanGivesTheBitsOfSixtyPlans) { compare_with_fixed_plans("ctc_tiny", best_native(), 60); }
+
+class GigaAmShapes : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(GigaAmShapes, TheGoldensComeOutOfThePlanForAllShapes) {
+  const GigaAmGolden golden(GetParam());
+  const auto mel = golden.values<float>("input.mel");
+  const auto lengths = golden.values<int32_t>("input.mel_lengths");
+  const auto expected = testing::expected_sequences(golden);
+  for (const test::Target& target : test::all_targets()) {
+    SCOPED_TRACE(target.name);
+    GigaAmRecognizer any = value_or_throw(
+        GigaAmRecognizer::create(testing::model_of(golden), {kMostLanes, kMostFrames, false}, config_for(target)));
+    const RecognizedBatch batch = value_or_throw(any.recognize({mel, lengths, golden.shape("input.mel")[2]}));
+    EXPECT_LE(
+        row_difference(batch.encoded, golden.values<float>("expected.encoded"), batch.encoded_lengths, batch.frames),
+        2e-5);
+    for (size_t lane = 0; lane < expected.size(); ++lane)
+      EXPECT_EQ(batch.sequences[lane].tokens, expected[lane].tokens);
+  }
+}
+
+TEST_P(GigaAmShapes, OneToSixMelFramesGiveTheReference) {
+  const GigaAmGolden golden(GetParam());
+  const auto mel = golden.values<float>("input.mel");
+  const int64_t features = golden.config.mel.features, frames = golden.shape("input.mel")[2];
+  for (const test::Target& target : test::all_targets()) {
+    SCOPED_TRACE(target.name);
+    GigaAmRecognizer any =
+        value_or_throw(GigaAmRecognizer::create(testing::model_of(golden), {1, 6, false}, config_for(target)));
+    for (const auto& expected : testing::golden_json("gigaam/short_mel.json")[GetParam()]) {
+      const auto t = expected["mel_frames"].get<int64_t>();
+      std::vector<float> start;
+      for (int64_t row = 0; row < features; ++row)
+        start.insert(start.end(), mel.begin() + row * frames, mel.begin() + row * frames + t);
+      const std::vector<int32_t> lengths = {static_cast<int32_t>(t)};
+      const RecognizedBatch batch = value_or_throw(any.recognize({start, lengths, t}));
+      EXPECT_EQ(batch.encoded_lengths[0], expected["encoded_length"].get<int32_t>());
+      EXPECT_LE(row_difference(batch.scores, expected["log_probs"].get<std::vector<float>>(), batch.encoded_lengths,
+                               batch.frames),
+                5e-5);
+      EXPECT_EQ(batch.sequences[0].tokens, expected["tokens"].get<std::vector<int32_t>>());
+      EXPECT_EQ(batch.sequences[0].frames, expected["frames"].get<std::vector<int32_t>>());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Goldens, GigaAmShapes, ::testing::Values("ctc_tiny", "ctc_tiny_v2"));
+
+TEST(GigaAmLanes, DoNotSeeEachOtherNorThePaddingNorWhatWasThereBefore) {
+  const GigaAmGolden golden("ctc_tiny");
+  const int64_t features = golden.config.mel.features;
+  GigaAmRecognizer any = value_or_throw(GigaAmRecognizer::create(
+      testing::model_of(golden), {kMostLanes, kMostFrames, false}, config_for(best_native(), Numerics::kReproducible)));
+  std::mt19937 random(3);
+  for (int round = 0; round < 10; ++round) {
+    RandomBatch batch(random, features);
+    const RecognizedBatch first = value_or_throw(any.recognize(batch.batch()));
+    const RandomBatch other(random, features);
+    value_or_throw(any.recognize(other.batch()));
+    // Other padding and another second lane.
+    std::normal_distribution<float> level(5.0f, 50.0f);
+    for (int64_t lane = 0; lane < batch.lanes(); ++lane)
+      for (int64_t row = 0; row < features; ++row)
+        for (int64_t frame = lane == 1 ? 0 : batch.lengths[static_cast<size_t>(lane)]; frame < batch.t; ++frame)
+          batch.mel[static_cast<size_t>((lane * features + row) * batch.t + frame)] = level(random);
+    RecognizedBatch second = value_or_throw(any.recognize(batch.batch()));
+    RecognizedBatch without = first;
+    if (batch.lanes() > 1) without.encoded_lengths[1] = second.encoded_lengths[1] = 0;
+    EXPECT_EQ(valid_bits(without.encoded, without), valid_bits(second.encoded, second));
+  }
+}
+
+}  // namespace
+}  // namespace tandem
