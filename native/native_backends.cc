@@ -11,8 +11,10 @@
 namespace tandem {
 namespace {
 
-Result<std::shared_ptr<Backend>> make_native(const BackendRequest&) {
-  return std::shared_ptr<Backend>(make_clang_backend(ClangBackendOptions::from_environment()));
+Result<std::shared_ptr<Backend>> make_native(const BackendRequest& request) {
+  ClangBackendOptions options = ClangBackendOptions::from_environment();
+  options.threads = request.threads;
+  return std::shared_ptr<Backend>(make_clang_backend(options));
 }
 
 Result<std::shared_ptr<Backend>> make_wasm(const BackendRequest&) {

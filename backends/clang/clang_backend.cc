@@ -19,6 +19,7 @@
 #include "backends/clang/orc.h"
 #include "backends/clang/print_c.h"
 #include "backends/clang/sha256.h"
+#include "backends/clang/worker_pool.h"
 #include "core/base/text.h"
 
 namespace tandem {
@@ -88,7 +89,9 @@ std::string cache_key(const std::string& source, const CompileOptions& options) 
 class ClangBackendImplementation : public ClangBackend {
  public:
   explicit ClangBackendImplementation(const ClangBackendOptions& options)
-      : options_(options), cache_(options.cache_folder, options.cache_limit_bytes) {}
+      : options_(options),
+        cache_(options.cache_folder, options.cache_limit_bytes),
+        pool_(std::make_shared<WorkerPool>(options.threads)) {}
 
   std::string name() const override { return "native"; }
   Capabilities capabilities() const override { return host_capabilities(); }
@@ -111,6 +114,7 @@ class ClangBackendImplementation : public ClangBackend {
 
   const ClangBackendOptions options_;
   const ObjectCache cache_;
+  const std::shared_ptr<WorkerPool> pool_;
   std::mutex mutex_;
   std::shared_ptr<Linker> linker_;
 };
@@ -235,7 +239,7 @@ Result<std::unique_ptr<Executable>> ClangBackendImplementation::compile_or_throw
     binary.insert(binary.end(), unit.object.begin(), unit.object.end());
   }
   return std::unique_ptr<Executable>(
-      new NativeProgram(program, numerics, std::move(*code), std::move(source), std::move(binary)));
+      new NativeProgram(program, numerics, std::move(*code), pool_, std::move(source), std::move(binary)));
 }
 
 Result<std::unique_ptr<Executable>> ClangBackendImplementation::compile(const Program& program,

@@ -15,6 +15,7 @@ struct ClangBackendOptions {
   uint64_t cache_limit_bytes = uint64_t{1} << 30;
   bool debugger = false;    ///< Tell gdb about every object and add line tables.
   bool perf = false;        ///< Write a jitdump file for `perf inject --jit`.
+  int threads = 0;          ///< That share large kernels; 0: as many as the process may use.
   int compile_threads = 0;  ///< Units compiled at once; 0: as many as the machine has processors, at most 4.
 
   /// From TANDEM_COMPILER_PLUGIN, TANDEM_CACHE, TANDEM_CACHE_DIR, TANDEM_CACHE_MAX_BYTES, TANDEM_JIT_DEBUG,

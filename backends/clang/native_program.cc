@@ -8,14 +8,18 @@ namespace {
 
 constexpr size_t kMaxBuffers = 256;
 constexpr size_t kMaxVariables = 64;
+/// Waking a thread costs some microseconds: kernels with less work stay on the caller's. A core does about 100,000 of
+/// these in one microsecond.
+constexpr int64_t kLargeFlops = 4'000'000;
+
+/// All exceptions masked, rounding to nearest; 0x8040 flushes denormal results and inputs to zero.
+unsigned control_word(Numerics numerics) { return numerics == Numerics::kFast ? 0x1f80u | 0x8040u : 0x1f80u; }
 
 /// Sets rounding and the treatment of denormals for a run and gives the caller's setting back.
 class FloatingPointMode {
  public:
   explicit FloatingPointMode(Numerics numerics) : before_(__builtin_ia32_stmxcsr()) {
-    // All exceptions masked, rounding to nearest; 0x8040 flushes denormal results and inputs to zero.
-    const unsigned wanted = numerics == Numerics::kFast ? 0x1f80u | 0x8040u : 0x1f80u;
-    __builtin_ia32_ldmxcsr(wanted);
+    __builtin_ia32_ldmxcsr(control_word(numerics));
   }
   ~FloatingPointMode() { __builtin_ia32_ldmxcsr(before_); }
   FloatingPointMode(const FloatingPointMode&) = delete;
@@ -28,9 +32,10 @@ class FloatingPointMode {
 }  // namespace
 
 NativeProgram::NativeProgram(const Program& program, Numerics numerics, std::unique_ptr<LoadedCode> code,
-                             std::string source, std::vector<uint8_t> binary)
+                             std::shared_ptr<WorkerPool> pool, std::string source, std::vector<uint8_t> binary)
     : numerics_(numerics),
       code_(std::move(code)),
+      pool_(std::move(pool)),
       prepare_calls_(resolve(program, program.prepare_calls, code_->functions)),
       step_calls_(resolve(program, program.step_calls, code_->functions)),
       source_(std::move(source)),
@@ -48,11 +53,21 @@ std::vector<NativeProgram::Call> NativeProgram::resolve(const Program& program, 
     TANDEM_CHECK(call.variables.size() == kernel.variables.size() && call.variables.size() <= kMaxVariables,
                  concat("kernel \"", kernel.name, "\" has ", kernel.variables.size(), " variables, the call ",
                         call.variables.size(), ", the limit is ", kMaxVariables));
-    Call made{functions[call.kernel], call.slots, {}, IndexProgram(call.range, program.variables)};
+    Call made{functions[call.kernel],
+              call.slots,
+              {},
+              IndexProgram(call.range, program.variables),
+              kernel.flops >= kLargeFlops && call.range.upper() > 1,
+              false};
     for (uint32_t slot : call.slots) TANDEM_CHECK(slot < program.slots.size(), concat("slot ", slot));
     for (const Index& variable : call.variables) made.variables.emplace_back(variable, program.variables);
     resolved.push_back(std::move(made));
   }
+  for (size_t i = resolved.size(); i-- > 0;)
+    if (resolved[i].large) {
+      resolved[i].last_large = true;
+      break;
+    }
   return resolved;
 }
 
@@ -65,7 +80,11 @@ bool NativeProgram::run(Phase phase, void* const* slots, const int64_t* variable
     const Call& call = calls[i];
     for (size_t k = 0; k < call.slots.size(); k++) buffers[k] = slots[call.slots[k]];
     for (size_t k = 0; k < call.variables.size(); k++) values[k] = call.variables[k].evaluate(variables);
-    call.function(buffers, values, 0, call.range.evaluate(variables));
+    const int64_t range = call.range.evaluate(variables);
+    if (call.large && range > 1 && pool_->threads() > 1)
+      pool_->run(call.function, buffers, values, range, control_word(numerics_), call.last_large || i + 1 == last);
+    else
+      call.function(buffers, values, 0, range);
   }
   return true;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/clang/orc.h"
+#include "backends/clang/worker_pool.h"
 #include "core/backend/backend.h"
 #include "core/backend/index_program.h"
 
@@ -13,10 +14,10 @@ namespace tandem {
 /// A loaded program: calls with everything resolved that can be before the first step.
 class NativeProgram : public Executable {
  public:
-  /// `code->functions` holds one function per kernel of the program. Throws InternalError for a call that names a
-  /// kernel, slot or variable that isn't there.
-  NativeProgram(const Program& program, Numerics numerics, std::unique_ptr<LoadedCode> code, std::string source,
-                std::vector<uint8_t> binary);
+  /// `code->functions` holds one function per kernel of the program; large kernels run on `pool`. Throws InternalError
+  /// for a call that names a kernel, slot or variable that isn't there.
+  NativeProgram(const Program& program, Numerics numerics, std::unique_ptr<LoadedCode> code,
+                std::shared_ptr<WorkerPool> pool, std::string source, std::vector<uint8_t> binary);
 
   bool run(Phase phase, void* const* slots, const int64_t* variables, size_t first, size_t last) noexcept override;
   bool reentrant() const override { return true; }
@@ -29,12 +30,15 @@ class NativeProgram : public Executable {
     std::vector<uint32_t> slots;
     std::vector<IndexProgram> variables;
     IndexProgram range;
+    bool large;       ///< Worth sharing between threads.
+    bool last_large;  ///< No large call follows: the workers may sleep.
   };
   static std::vector<Call> resolve(const Program& program, const std::vector<KernelCall>& calls,
                                    const std::vector<KernelFunction>& functions);
 
   Numerics numerics_;
   std::unique_ptr<LoadedCode> code_;
+  std::shared_ptr<WorkerPool> pool_;
   std::vector<Call> prepare_calls_, step_calls_;
   std::string source_;
   std::vector<uint8_t> binary_;

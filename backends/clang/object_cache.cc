@@ -82,7 +82,7 @@ Sha256::Digest checksum(const uint8_t* bytes, size_t size) {
 }  // namespace
 
 std::string ObjectCache::folder_from_environment() {
-  if (environment("TANDEM_CACHE") == "off") return "";
+  if (const std::string use = environment("TANDEM_CACHE"); use == "off" || use == "0") return "";
   if (std::string folder = environment("TANDEM_CACHE_DIR"); !folder.empty()) return folder;
   // The XDG specification has relative paths ignored.
   if (std::string folder = environment("XDG_CACHE_HOME"); !folder.empty() && folder[0] == '/')

@@ -91,6 +91,8 @@ class Scheduler {
     target.slot = builder_.add_slot(role, node.dtype, maximum_elements(node.shape),
                                     output ? output_name(group.root) : concat("%", group.root, " ", name_of(node.op)));
     if (maximum_elements(node.shape) == 0) return target;  // Nothing to compute, whatever the variables are.
+    // A result without elements needs no kernel.
+    if (maximum_elements(node.shape) == 0) return target;
     switch (group.form) {
       case Form::kMap:
         lower_map(builder_, group, target, order);
