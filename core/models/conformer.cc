@@ -27,11 +27,6 @@ AffineWeights pointwise(const GigaAmWeights& weights, const std::string& name) {
   return layer;
 }
 
-/// Frame numbers below the lane's length: bool [b, t].
-Tensor frames_before(const Tensor& lengths, const Dim& frames) {
-  return less(arange(frames, DType::kI32), lengths.unsqueeze(1));
-}
-
 /// Rotates the pairs (j, j + size / 2) of each head: x [b, t, heads, size].
 Tensor rotate(const Tensor& x, const RotaryTables& rotary) {
   const std::vector<Tensor> half = x.chunk(-1, 2);
@@ -74,7 +69,7 @@ Tensor ConformerLayer::FeedForward::forward(const Tensor& x) const {
   return apply(linear2, silu(apply(linear1, normalise(norm, x))));
 }
 
-Tensor ConformerLayer::attention(const Tensor& x, const RotaryTables& rotary, const FrameMask& valid) const {
+Tensor ConformerLayer::attention(const Tensor& x, const RotaryTables& rotary, const Tensor& lengths) const {
   const Dim b = x.dim(0), t = x.dim(1);
   const Shape split = {b, t, config_.n_heads, config_.head_size()};
   const auto heads = [&split](const Tensor& y) { return y.reshape(split).permute({0, 2, 1, 3}); };
@@ -83,13 +78,13 @@ Tensor ConformerLayer::attention(const Tensor& x, const RotaryTables& rotary, co
   const Tensor rotated = rotate(y.reshape(split), rotary).reshape(y.shape());
   const Tensor q = heads(apply(query_, rotated)), k = heads(apply(key_, rotated)), v = heads(apply(value_, y));
   const Tensor scores = matmul(q, k.transpose(-1, -2)) * (1.0 / std::sqrt(static_cast<double>(config_.head_size())));
-  const Tensor weights = softmax(where(valid.keys, scores, kMaskedScore), -1);
+  const Tensor weights = softmax(scores.limit(3, lengths, kMaskedScore), -1);
   return apply(out_, matmul(weights, v).permute({0, 2, 1, 3}).reshape(x.shape()));
 }
 
-Tensor ConformerLayer::convolution(const Tensor& x, const FrameMask& valid) const {
+Tensor ConformerLayer::convolution(const Tensor& x, const Tensor& lengths) const {
   Tensor y = glu(apply(pointwise1_, normalise(norm_convolution_, x)), -1);
-  y = where(valid.rows, y, 0).transpose(1, 2);
+  y = y.limit(1, lengths).transpose(1, 2);
   y = conv1d(y, depthwise_.weight, depthwise_.bias,
              {.padding = (config_.conv_kernel_size - 1) / 2, .groups = config_.d_model})
           .transpose(1, 2);
@@ -97,20 +92,22 @@ Tensor ConformerLayer::convolution(const Tensor& x, const FrameMask& valid) cons
   return apply(pointwise2_, silu(y));
 }
 
-Tensor ConformerLayer::forward(Tensor x, const RotaryTables& rotary, const FrameMask& valid,
+Tensor ConformerLayer::forward(Tensor x, const RotaryTables& rotary, const Tensor& lengths,
                                std::vector<Tensor>* trace) const {
   const auto note = [trace](const Tensor& stream) {
     if (trace != nullptr) trace->push_back(stream);
   };
-  x = x + feed_forward1_.forward(x) * 0.5;
+  // What lies beyond a lane's length is cut off after each module, so that no module computes it.
+  const auto add = [&](const Tensor& change) { x = (x + change).limit(1, lengths); };
+  add(feed_forward1_.forward(x) * 0.5);
   note(x);
-  x = x + attention(x, rotary, valid);
+  add(attention(x, rotary, lengths));
   note(x);
-  x = x + convolution(x, valid);
+  add(convolution(x, lengths));
   note(x);
-  x = x + feed_forward2_.forward(x) * 0.5;
+  add(feed_forward2_.forward(x) * 0.5);
   note(x);
-  return normalise(norm_out_, x);
+  return normalise(norm_out_, x).limit(1, lengths);
 }
 
 Conformer::Conformer(const ConformerConfig& config, const GigaAmWeights& weights) : config_(config) {
@@ -126,11 +123,8 @@ EncodedBatch Conformer::subsample(Tensor mel, Tensor lengths) const {
   const int64_t pad = (config_.subs_kernel_size - 1) / 2;
   // v3 [b, channels, t]; v2 [b, channels, t, features].
   Tensor x = flat ? mel : mel.transpose(1, 2).unsqueeze(1);
-  const auto clear_tail = [&](const Tensor& y) {
-    Tensor valid = frames_before(lengths, y.dim(2)).unsqueeze(1);
-    if (!flat) valid = valid.unsqueeze(3);
-    return where(valid, y, 0);
-  };
+  // Lengths are in frames of the present stage; the frames come first, so that lanes can be cut.
+  const auto clear_tail = [&](const Tensor& y) { return y.transpose(1, 2).limit(1, lengths).transpose(1, 2); };
   x = clear_tail(x);
   for (const AffineWeights& stage : stages_) {
     x = flat ? conv1d(x, stage.weight, stage.bias, {.stride = 2, .padding = pad})
@@ -168,10 +162,8 @@ EncodedBatch Conformer::forward_batch(const Tensor& mel, const Tensor& lengths, 
       subsample(mel.shrink({{0, b}, {0, config_.feat_in}, {0, t}}), lengths.shrink({{0, b}}).cast(DType::kI32));
   if (trace != nullptr) trace->push_back(x);
   const RotaryTables rotary = rotary_tables(x.dim(1));
-  const Tensor valid = frames_before(encoded_lengths, x.dim(1));
-  const FrameMask mask = {valid.unsqueeze(2), valid.unsqueeze(1).unsqueeze(1)};
   for (size_t i = 0; i < layers_.size(); ++i) {
-    x = layers_[i].forward(x, rotary, mask, i == 0 ? trace : nullptr);
+    x = layers_[i].forward(x, rotary, encoded_lengths, i == 0 ? trace : nullptr);
     if (trace != nullptr) trace->push_back(x);
   }
   return {x, encoded_lengths};

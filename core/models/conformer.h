@@ -18,19 +18,15 @@ struct RotaryTables {
   Tensor cosine, sine;
 };
 
-/// Which frames of each lane count: bool [b, t, 1] for rows, bool [b, 1, 1, t] for attention's keys.
-struct FrameMask {
-  Tensor rows, keys;
-};
-
 /// One layer of the encoder: half a feed-forward module, attention, convolution, half a feed-forward module, norm.
 class ConformerLayer {
  public:
   /// `prefix` is "encoder.layers.0." and the like.
   ConformerLayer(const ConformerConfig& config, const GigaAmWeights& weights, const std::string& prefix);
 
-  /// x [b, t, d] to [b, t, d]. `trace`, when there is one, gets the residual stream after each module.
-  Tensor forward(Tensor x, const RotaryTables& rotary, const FrameMask& valid,
+  /// x [b, t, d] to [b, t, d]; rows from lengths[b] (i32) on are neither read nor computed, and come out as 0. `trace`,
+  /// when there is one, gets the residual stream after each module.
+  Tensor forward(Tensor x, const RotaryTables& rotary, const Tensor& lengths,
                  std::vector<Tensor>* trace = nullptr) const;
 
  private:
@@ -39,8 +35,8 @@ class ConformerLayer {
     Tensor forward(const Tensor& x) const;
   };
   FeedForward feed_forward(const GigaAmWeights& weights, const std::string& prefix, const std::string& number) const;
-  Tensor attention(const Tensor& x, const RotaryTables& rotary, const FrameMask& valid) const;
-  Tensor convolution(const Tensor& x, const FrameMask& valid) const;
+  Tensor attention(const Tensor& x, const RotaryTables& rotary, const Tensor& lengths) const;
+  Tensor convolution(const Tensor& x, const Tensor& lengths) const;
 
   ConformerConfig config_;
   FeedForward feed_forward1_, feed_forward2_;
