@@ -6,6 +6,23 @@
 
 namespace tandem {
 
+namespace {
+
+/// A subscript with the counters that it grows with at their begin: in the loop behind a length, that is the length.
+Index least(Index place) {
+  std::vector<Index> leaves;
+  place.for_each_leaf([&](const Index& leaf) { leaves.push_back(leaf); });
+  for (const Index& leaf : leaves) {
+    const std::optional<Index> step = place.coefficient(leaf);
+    if (!step || step->lower() < 0) continue;
+    if (leaf.kind() == IndexKind::kLoop) place = place.substitute(leaf, leaf.loop_begin());
+    if (leaf.kind() == IndexKind::kLane) place = place.substitute(leaf, 0);
+  }
+  return place;
+}
+
+}  // namespace
+
 Index ValueLowerer::length_at(NodeId id, const std::vector<Index>& index) {
   const Node& node = graph_.node(id);
   const Node& lengths = graph_.node(node.operands[1]);
@@ -42,7 +59,10 @@ Truth ValueLowerer::known_inside(NodeId id, const std::vector<Index>& index, con
     index[axis].for_each_leaf([&](const Index& leaf) {
       ready &= leaf.kind() == IndexKind::kVariable || std::find(open.begin(), open.end(), leaf) != open.end();
     });
-  return ready ? less(index[static_cast<size_t>(node.attributes.axis)], length_at(id, index)) : Truth::kUnknown;
+  if (!ready) return Truth::kUnknown;
+  const Index& place = index[static_cast<size_t>(node.attributes.axis)];
+  const Index length = length_at(id, index);
+  return less_equal(length, least(place)) == Truth::kAlways ? Truth::kNever : less(place, length);
 }
 
 ValueId ValueLowerer::limit(NodeId id, const std::vector<Index>& index) {
@@ -53,9 +73,9 @@ ValueId ValueLowerer::limit(NodeId id, const std::vector<Index>& index) {
   bool one_length = true;
   for (const Index& expression : at) one_length &= !varies(expression);
   if (one_length) {
-    const Truth inside = less(place, length_at(id, index));
-    if (inside == Truth::kAlways) return lower(node.operands[0], index);
-    if (inside == Truth::kNever) return lower(node.operands[2], {});
+    const Index length = length_at(id, index);
+    if (less(place, length) == Truth::kAlways) return lower(node.operands[0], index);
+    if (less_equal(length, least(place)) == Truth::kAlways) return lower(node.operands[2], {});
   }
   ValueId position = index_as_value(place, register_scalar(lengths.dtype));
   ValueId length = lower(node.operands[1], at);

@@ -29,6 +29,23 @@ const std::vector<Target>& all_targets() {
   return targets;
 }
 
+namespace {
+
+void unify_nans(std::vector<std::byte>& bytes, DType dtype) {
+  const size_t width = size_of(dtype);
+  const int mantissa = dtype == DType::kF64 ? 52 : dtype == DType::kF32 ? 23 : dtype == DType::kF16 ? 10 : 7;
+  const uint64_t magnitudes = (uint64_t{1} << (8 * width - 1)) - 1;
+  const uint64_t infinity = magnitudes >> mantissa << mantissa;
+  const uint64_t quiet = infinity | uint64_t{1} << (mantissa - 1);
+  for (size_t at = 0; at < bytes.size(); at += width) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, &bytes[at], width);
+    if ((bits & magnitudes) > infinity) std::memcpy(&bytes[at], &quiet, width);
+  }
+}
+
+}  // namespace
+
 Result<PlannedGraph> PlannedGraph::make(const GraphModule& module, const Target& target, Numerics numerics,
                                         Rewriting rewriting) {
   RewriteOptions rewrite_options;
@@ -75,7 +92,9 @@ Result<OutputBytes> PlannedGraph::run(const reference::Options& options) {
   for (size_t i = 0; i < plan_->outputs().size(); i++) {
     const size_t elements = static_cast<size_t>(plan_->evaluate(element_count(plan_->outputs()[i].shape), values));
     const std::byte* data = plan_->output_data(i);
-    outputs.emplace_back(data, data + elements * size_of(plan_->outputs()[i].buffer.dtype));
+    const DType dtype = plan_->outputs()[i].buffer.dtype;
+    outputs.emplace_back(data, data + elements * size_of(dtype));
+    if (is_float(dtype)) unify_nans(outputs.back(), dtype);
   }
   return outputs;
 }

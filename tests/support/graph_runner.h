@@ -20,7 +20,8 @@ struct Target {
 /// Every target that this machine has: interpreter, native at each instruction set, Wasm in Node.
 const std::vector<Target>& all_targets();
 
-/// Result of one output: its dense live bytes.
+/// Result of one output: its dense live bytes. All NaNs are one NaN: they count as one value, and targets differ in
+/// their bits.
 using OutputBytes = std::vector<std::vector<std::byte>>;
 
 /// Is a graph rewritten first, as a wrapper does?
