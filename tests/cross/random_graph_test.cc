@@ -29,12 +29,17 @@ std::string fault(const reference::RandomGraph& graph, const test::Target& targe
   return {};
 }
 
-TEST(RandomGraph, AllTargetsAgreeWithTheReference) {
+/// The seeds are dealt out to this many tests, so that shards of the program take equally long.
+constexpr uint32_t kParts = 16;
+
+class RandomGraph : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(RandomGraph, AllTargetsAgreeWithTheReference) {
   const char* wanted = std::getenv("TANDEM_RANDOM_GRAPHS");
   const char* begin = std::getenv("TANDEM_RANDOM_SEED");
   const uint32_t first = begin ? static_cast<uint32_t>(std::strtoul(begin, nullptr, 10)) : 1;
   const uint32_t count = wanted ? static_cast<uint32_t>(std::strtoul(wanted, nullptr, 10)) : 300;
-  for (uint32_t seed = first; seed < first + count; seed++) {
+  for (uint32_t seed = first + GetParam(); seed < first + count; seed += kParts) {
     const reference::RandomGraph graph = reference::random_graph(seed);
     test::OutputBytes bits;
     const auto& targets = test::all_targets();
@@ -58,6 +63,8 @@ TEST(RandomGraph, AllTargetsAgreeWithTheReference) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(All, RandomGraph, testing::Range(0u, kParts));
 
 }  // namespace
 }  // namespace tandem

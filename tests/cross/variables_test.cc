@@ -180,13 +180,18 @@ std::string fault(const reference::RandomGraph& graph, const test::Target& targe
   return {};
 }
 
-TEST(RandomVariables, OnePlanServesEveryValue) {
+/// The seeds are dealt out to this many tests, so that shards of the program take equally long.
+constexpr uint32_t kParts = 16;
+
+class RandomVariables : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(RandomVariables, OnePlanServesEveryValue) {
   const char* wanted = std::getenv("TANDEM_RANDOM_GRAPHS");
   const char* begin = std::getenv("TANDEM_RANDOM_SEED");
   const uint32_t first = begin ? static_cast<uint32_t>(std::strtoul(begin, nullptr, 10)) : 1;
   const uint32_t count = wanted ? static_cast<uint32_t>(std::strtoul(wanted, nullptr, 10)) : 200;
   const auto& targets = test::all_targets();
-  for (uint32_t seed = first; seed < first + count; seed++) {
+  for (uint32_t seed = first + GetParam(); seed < first + count; seed += kParts) {
     reference::RandomGraphOptions options;
     options.variables = 1 + static_cast<int>(seed % 2);
     const reference::RandomGraph graph = reference::random_graph(seed, options);
@@ -203,6 +208,8 @@ TEST(RandomVariables, OnePlanServesEveryValue) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(All, RandomVariables, testing::Range(0u, kParts));
 
 TEST(FixedVariable, TheLoopBoundIsGoneFromTheKernelText) {
   const Index t = Index::variable("t", 1, 1000);
