@@ -187,6 +187,12 @@ ValueId ValueLowerer::apply(Op op, DType dtype, ValueId x, ValueId y) {
   throw InternalError(concat("no lowering for ", name_of(op)));
 }
 
+/// Truth values are 32 bits wide whatever was compared: logic combines them freely, and selects widen them.
+ValueId ValueLowerer::narrow_mask(ValueId mask) {
+  return builder_.type(mask).scalar == Scalar::kMask64 ? builder_.convert(Opcode::kConvertMask, mask, Scalar::kMask32)
+                                                       : mask;
+}
+
 ValueId ValueLowerer::compare(Op op, DType dtype, ValueId x, ValueId y) {
   if (dtype == DType::kBool) {
     const ValueId a = cast(x, DType::kBool, DType::kU8), b = cast(y, DType::kBool, DType::kU8);
@@ -195,13 +201,13 @@ ValueId ValueLowerer::compare(Op op, DType dtype, ValueId x, ValueId y) {
   const bool whole_unsigned = needs_unsigned(dtype);
   switch (op) {
     case Op::kLess:
-      return builder_.binary(whole_unsigned ? Opcode::kLessU : Opcode::kLess, x, y);
+      return narrow_mask(builder_.binary(whole_unsigned ? Opcode::kLessU : Opcode::kLess, x, y));
     case Op::kLessEqual:
-      return builder_.binary(whole_unsigned ? Opcode::kLessEqualU : Opcode::kLessEqual, x, y);
+      return narrow_mask(builder_.binary(whole_unsigned ? Opcode::kLessEqualU : Opcode::kLessEqual, x, y));
     case Op::kEqual:
-      return builder_.binary(Opcode::kEqual, x, y);
+      return narrow_mask(builder_.binary(Opcode::kEqual, x, y));
     case Op::kNotEqual:
-      return builder_.binary(Opcode::kNotEqual, x, y);
+      return narrow_mask(builder_.binary(Opcode::kNotEqual, x, y));
     default:
       break;
   }
@@ -216,7 +222,7 @@ ValueId ValueLowerer::cast(ValueId x, DType from, DType to) {
   if (to == DType::kBool) {
     const ValueId zero =
         is_float(source) ? builder_.constant({source, lanes}, 0) : builder_.integer({source, lanes}, 0);
-    return builder_.binary(Opcode::kNotEqual, x, zero);
+    return narrow_mask(builder_.binary(Opcode::kNotEqual, x, zero));
   }
   if (from == DType::kBool) {
     if (is_float(to)) {

@@ -126,6 +126,7 @@ class ValueLowerer {
   ValueId unary(Op op, DType dtype, ValueId x);
   ValueId cast(ValueId x, DType from, DType to);
   ValueId bitcast(ValueId x, DType from, DType to);
+  ValueId narrow_mask(ValueId mask);
   ValueId compare(Op op, DType dtype, ValueId x, ValueId y);
   ValueId wrap_integer(ValueId x, DType dtype);
   ValueId integer_like(ValueId x, int64_t number);
