@@ -56,6 +56,7 @@ BuiltInModel silero(const std::string& version, int64_t rate) {
   BuiltInModel model;
   model.name = concat("silero-", version, rate == 16000 ? "-16k" : "-8k");
   model.summary = "samples f32 [n] -> probabilities f32 [windows], h and c f32 [128]";
+  model.inputs = {"samples"};
   const auto load = [name = model.name, version, rate](const ModelRequest& request) -> Result<SileroVad> {
     if (auto checked = no_options(name, request.options); !checked) return tl::unexpected<JitError>(checked.error());
     return load_silero(version, rate, request.weights, request.config);

@@ -34,6 +34,10 @@ struct BuiltInModel {
   std::function<Result<WeightFile>(const ModelRequest& request, const WeightFile& inputs)> run;
   /// Prepares one step, its inputs zero.
   std::function<Result<PreparedModel>(const ModelRequest& request)> prepare;
+  /// Names of all inputs that `run` looks at, also those with "input." before them.
+  std::vector<std::string> inputs;
+  /// Without --weights, the weights are among the inputs.
+  bool takes_weights_from_inputs = false;
 };
 
 const std::vector<BuiltInModel>& built_in_models();

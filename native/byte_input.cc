@@ -10,6 +10,8 @@
 #include <new>
 
 #include "core/base/text.h"
+#include "native/counted.h"
+#include "native/native_backends.h"
 
 namespace tandem {
 namespace {
@@ -80,12 +82,28 @@ tl::unexpected<JitError> system_error(ErrorCode code, const std::string& path, c
   return fail(code, concat("cannot ", what, " ", path == "-" ? "standard input" : path, ": ", std::strerror(errno)));
 }
 
+/// Most bytes of one input: 2 GiB, or a third of the memory that is left (growing needs the old and the new block).
+uint64_t most_bytes() {
+  constexpr int64_t kMost = int64_t{2} << 30;
+  constexpr int64_t kAlways = int64_t{64} << 20;
+  const int64_t available = native_available_memory();
+  return static_cast<uint64_t>(available > 0 ? std::clamp(available / 3, kAlways, kMost) : kMost);
+}
+
+tl::unexpected<JitError> too_large(const std::string& path, const std::string& size, uint64_t limit) {
+  return fail(ErrorCode::kMemoryLimit,
+              concat(path == "-" ? "standard input" : path, size, limit,
+                     " bytes are read at most (2 GiB, less where memory is short); cut it into pieces"));
+}
+
 Result<std::unique_ptr<std::vector<std::byte>>> read_to_end(const Descriptor& file, const std::string& path) {
+  const uint64_t limit = most_bytes();
   auto bytes = std::make_unique<std::vector<std::byte>>();
   try {
     constexpr size_t kBlock = size_t{1} << 16;
     for (;;) {
       const size_t filled = bytes->size();
+      if (filled > limit) return too_large(path, " does not end after so much: ", limit);
       bytes->resize(filled + kBlock);
       const ssize_t count = ::read(file.value(), bytes->data() + filled, kBlock);
       bytes->resize(filled + static_cast<size_t>(std::max<ssize_t>(count, 0)));
@@ -93,7 +111,8 @@ Result<std::unique_ptr<std::vector<std::byte>>> read_to_end(const Descriptor& fi
       if (count < 0 && errno != EINTR) return system_error(ErrorCode::kNotFound, path, "read");
     }
   } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kMemoryLimit, concat(path, ": not enough memory for ", bytes->size(), " bytes and more"));
+    return fail(ErrorCode::kMemoryLimit,
+                concat(path, ": not enough memory for ", counted(bytes->size(), "byte"), " and more"));
   }
 }
 
@@ -111,6 +130,9 @@ Result<std::unique_ptr<ByteInput>> open_input(const std::string& path) {
   if (S_ISDIR(status.st_mode)) return fail(ErrorCode::kNotFound, concat("cannot read ", path, ": it is a folder"));
   // Standard input may be a regular file that was read in part: only its rest counts, as for a pipe.
   if (S_ISREG(status.st_mode) && path != "-") {
+    const uint64_t limit = most_bytes();
+    if (static_cast<uint64_t>(status.st_size) > limit)
+      return too_large(path, concat(" has ", status.st_size, " bytes, and "), limit);
     return std::make_unique<FileInput>(std::move(file), static_cast<uint64_t>(status.st_size));
   }
   TANDEM_TRY(bytes, read_to_end(file, path));

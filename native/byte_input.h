@@ -24,7 +24,8 @@ class ByteInput {
 std::unique_ptr<ByteInput> memory_input(std::span<const std::byte> bytes);
 
 /// Opens a file; "-" is standard input. Everything that is not a regular file is read to its end first.
-/// kNotFound (with the system's reason), kMemoryLimit.
+/// kMemoryLimit for more than 2 GiB, or than a third of the available memory.
+/// kNotFound (with the system's reason).
 Result<std::unique_ptr<ByteInput>> open_input(const std::string& path);
 
 /// All bytes of a file; "-" is standard input. Errors as `open_input`, and kRuntime when a read fails.

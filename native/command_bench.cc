@@ -71,18 +71,11 @@ double at(const std::vector<double>& sorted, double share) {
 struct BenchCommand {
   std::string model, weights;
   TargetOptions target;
-  int threads = -1;
   int64_t steps = 2000;
   bool json = false;
 
-  Result<PrepareConfig> config() const {
-    TANDEM_TRY(made, target.config());
-    if (threads >= 0) made.threads = threads;
-    return made;
-  }
-
   Result<PreparedModel> prepare(const BuiltInModel& built_in) const {
-    TANDEM_TRY(made, config());
+    TANDEM_TRY(made, target.config());
     const nlohmann::json options = nlohmann::json::object();
     return built_in.prepare({weights, options, made});
   }
@@ -100,8 +93,10 @@ struct BenchCommand {
   }
 
   Result<nlohmann::ordered_json> measure() const {
-    if (model.empty()) return tl::unexpected<JitError>(missing_argument("MODEL"));
-    if (steps < 1) return fail(ErrorCode::kInvalidArgument, concat("--steps is ", steps, ": it must be at least 1"));
+    if (model.empty()) return tl::unexpected<JitError>(missing_argument("bench", "MODEL"));
+    if (auto checked = check_range("--steps", steps, 1, kMostSteps); !checked)
+      return tl::unexpected<JitError>(checked.error());
+    if (auto usable = target.config(); !usable) return tl::unexpected<JitError>(usable.error());
     TANDEM_TRY(found, find_model(model));
     const BuiltInModel& built_in = *found;
     const TemporaryCache cache;
@@ -116,7 +111,7 @@ struct BenchCommand {
       warm.push_back(one);
     }
     std::sort(warm.begin(), warm.end());
-    TANDEM_TRY(used, config());
+    TANDEM_TRY(used, target.config());
     TANDEM_TRY(prepared, prepare(built_in));
     report_target_notes(used);
     TANDEM_TRY(times, time_steps(prepared));
@@ -160,8 +155,9 @@ void add_bench_command(CLI::App& tool, int& exit_code) {
   CLI::App& command = *tool.add_subcommand("bench", "Time preparing a model (in fresh processes) and one step of it");
   command.add_option("MODEL", state->model, "Name of the model: see tandem run --help");
   command.add_option("--weights", state->weights, "File or folder of weights; default: the installed npm package's");
-  command.add_option("--threads", state->threads, "Threads of one step; 0: as many as the machine gives");
-  command.add_option("--steps", state->steps, "How many steps are timed")->capture_default_str();
+  command.add_option("--threads", state->target.threads,
+                     "Threads of one step, to 1024; 0: as many as the machine gives");
+  command.add_option("--steps", state->steps, "How many steps are timed, 1 to 1000000")->capture_default_str();
   command.add_flag("--json", state->json, "Print one JSON object and nothing else");
   state->target.add_to(command);
   command.callback([state, &exit_code] {

@@ -1,5 +1,6 @@
 // tandem run: any built-in model on tensors by name.
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -24,19 +25,37 @@ Result<nlohmann::json> read_options(const std::string& path) {
   return options;
 }
 
+/// Tensors that the model does not look at are most often misspelt.
+void note_unused(const BuiltInModel& model, const WeightFile& inputs) {
+  constexpr size_t kShown = 8;
+  std::vector<std::string> unused;
+  for (const WeightTensor& tensor : inputs.tensors()) {
+    const bool used = std::any_of(model.inputs.begin(), model.inputs.end(), [&](const std::string& name) {
+      return tensor.name == name || tensor.name == "input." + name;
+    });
+    if (!used) unused.push_back(tensor.name.substr(0, 120));
+  }
+  if (unused.empty()) return;
+  const size_t more = unused.size() - std::min(unused.size(), kShown);
+  unused.resize(unused.size() - more);
+  report_note(concat(model.name, " does not use these tensors of ", inputs.origin(), ": ", join(unused),
+                     more == 0 ? "" : concat(" and ", more, " more")));
+}
+
 struct RunCommand {
   std::string model, weights, inputs, outputs, options;
   TargetOptions target;
 
   Result<void> run() const {
-    if (model.empty()) return tl::unexpected<JitError>(missing_argument("MODEL"));
-    if (inputs.empty()) return tl::unexpected<JitError>(missing_argument("--inputs"));
-    if (outputs.empty()) return tl::unexpected<JitError>(missing_argument("--outputs"));
+    if (model.empty()) return tl::unexpected<JitError>(missing_argument("run", "MODEL"));
+    if (inputs.empty()) return tl::unexpected<JitError>(missing_argument("run", "--inputs"));
+    if (outputs.empty()) return tl::unexpected<JitError>(missing_argument("run", "--outputs"));
     TANDEM_TRY(found, find_model(model));
     TANDEM_TRY(model_options, read_options(options));
     TANDEM_TRY(input_file, read_weight_file(inputs));
     TANDEM_TRY(config, target.config());
     TANDEM_TRY(results, found->run({weights, model_options, config}, input_file));
+    if (!weights.empty() || !found->takes_weights_from_inputs) note_unused(*found, input_file);
     report_target_notes(config);
     return write_safetensors_file(outputs, results.tensors());
   }
@@ -56,7 +75,7 @@ void add_run_command(CLI::App& tool, int& exit_code) {
   command.add_option("MODEL", state->model, "Name of the model, see below");
   command.add_option("--weights", state->weights, "File or folder of weights; default: the installed npm package's");
   command.add_option("--inputs", state->inputs, "safetensors file with the inputs by name");
-  command.add_option("--outputs", state->outputs, "safetensors file to write");
+  command.add_option("--outputs", state->outputs, "safetensors file to write; - is standard output");
   command.add_option("--config", state->options, "JSON file with options of the model");
   state->target.add_to(command);
   command.footer(names_and_summaries());

@@ -14,13 +14,14 @@ struct SegmentCommand {
   SegmentOptions segment;
 
   int run() {
-    if (file.empty()) return report_error(missing_argument("FILE"));
+    if (file.empty()) return report_error(missing_argument("segment", "FILE"));
     const auto format = segment.finish();
     if (!format) return report_error(format.error());
     const auto bytes = read_all_bytes(file);
     if (!bytes) return report_error(bytes.error());
     const auto saved = read_saved_probabilities({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, file);
     if (!saved) return report_error(saved.error());
+    if (auto fits = check_report_count(saved->size(), *format); !fits) return report_error(fits.error());
     std::vector<SegmentReport> reports;
     for (const SavedProbabilities& one : *saved) {
       auto report = segment_saved(one, segment.segmentation);

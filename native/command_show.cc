@@ -15,8 +15,11 @@ namespace {
 
 /// What both commands need: a model by name, prepared.
 struct Prepared {
+  const char* command_name;
   std::string model, weights;
   TargetOptions target;
+
+  explicit Prepared(const char* name) : command_name(name) {}
 
   void add_to(CLI::App& command) {
     command.add_option("MODEL", model, "Name of the model: see tandem run --help");
@@ -25,7 +28,7 @@ struct Prepared {
   }
 
   Result<PreparedModel> prepare(const PrepareConfig& config) const {
-    if (model.empty()) return tl::unexpected<JitError>(missing_argument("MODEL"));
+    if (model.empty()) return tl::unexpected<JitError>(missing_argument(command_name, "MODEL"));
     TANDEM_TRY(found, find_model(model));
     const nlohmann::json options = nlohmann::json::object();
     return found->prepare({weights, options, config});
@@ -45,10 +48,11 @@ constexpr StageName kStageNames[] = {
 };
 
 struct ShowCommand : Prepared {
+  using Prepared::Prepared;
   std::string stage;
 
   Result<std::string> text() const {
-    if (stage.empty()) return tl::unexpected<JitError>(missing_argument("--stage"));
+    if (stage.empty()) return tl::unexpected<JitError>(missing_argument("show", "--stage"));
     TANDEM_TRY(config, target.config());
     if (stage == "asm" || stage == "wasm") return machine_code(config);
     for (const StageName& known : kStageNames)
@@ -91,10 +95,12 @@ struct ShowCommand : Prepared {
 };
 
 struct ProfileCommand : Prepared {
+  using Prepared::Prepared;
   int64_t steps = 200;
 
   Result<std::string> text() const {
-    if (steps < 1) return fail(ErrorCode::kInvalidArgument, concat("--steps is ", steps, ": it must be at least 1"));
+    if (auto checked = check_range("--steps", steps, 1, kMostSteps); !checked)
+      return tl::unexpected<JitError>(checked.error());
     TANDEM_TRY(config, target.config());
     TANDEM_TRY(prepared, prepare(config));
     report_target_notes(config);
@@ -142,7 +148,7 @@ void run_and_write(const Command& command, int& exit_code) {
 }  // namespace
 
 void add_show_command(CLI::App& tool, int& exit_code) {
-  const auto state = std::make_shared<ShowCommand>();
+  const auto state = std::make_shared<ShowCommand>("show");
   CLI::App& command = *tool.add_subcommand("show", "Print a stage of a model's way to machine code");
   state->add_to(command);
   command.add_option("--stage", state->stage, "graph, rewritten, schedule, kernel, c, asm or wasm");
@@ -150,10 +156,11 @@ void add_show_command(CLI::App& tool, int& exit_code) {
 }
 
 void add_profile_command(CLI::App& tool, int& exit_code) {
-  const auto state = std::make_shared<ProfileCommand>();
+  const auto state = std::make_shared<ProfileCommand>("profile");
   CLI::App& command = *tool.add_subcommand("profile", "Time the kernels of a model, one by one");
   state->add_to(command);
-  command.add_option("--steps", state->steps, "How often; the fastest of each kernel counts")->capture_default_str();
+  command.add_option("--steps", state->steps, "How often, 1 to 1000000; the fastest of each kernel counts")
+      ->capture_default_str();
   command.callback([state, &exit_code] { run_and_write(*state, exit_code); });
 }
 

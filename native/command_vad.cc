@@ -1,6 +1,7 @@
 // tandem vad: finds speech in sound files.
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -14,6 +15,15 @@
 
 namespace tandem {
 namespace {
+
+/// Full scale is 1; recordings that were normalised in some other way stay below this.
+constexpr float kHighestPeak = 8;
+
+float peak_of(std::span<const float> samples) {
+  float peak = 0;
+  for (const float sample : samples) peak = std::max(peak, std::fabs(sample));
+  return peak;
+}
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -57,9 +67,10 @@ class VadCommand {
 
  private:
   int run() {
-    if (files_.empty()) return report_error(missing_argument("FILE"));
+    if (files_.empty()) return report_error(missing_argument("vad", "FILE"));
     const auto format = segment_.finish();
     if (!format) return report_error(format.error());
+    if (auto fits = check_report_count(files_.size(), *format); !fits) return report_error(fits.error());
     if (!raw_.empty()) {
       auto parsed = parse_raw_format(raw_);
       if (!parsed) return report_error(parsed.error());
@@ -78,7 +89,7 @@ class VadCommand {
       else
         exit_code = std::max<int>(exit_code, report_error(report.error()));
     }
-    if (!reports.empty()) {
+    if (!reports.empty() || *format == SegmentFormat::kJson) {
       if (auto written = write_standard_output(format_segments(reports, *format, segment_.probabilities)); !written)
         exit_code = std::max<int>(exit_code, report_error(written.error()));
     }
@@ -89,7 +100,9 @@ class VadCommand {
 
   Result<SegmentReport> detect(const std::string& file) {
     TANDEM_TRY(sound, raw_.empty() ? read_sound_file(file) : read_raw_file(file, raw_format_));
-    if (!sound.note.empty()) report_note(concat(file, ": ", sound.note));
+    if (!sound.note.empty()) report_note(sound.note);
+    if (const float peak = peak_of(sound.samples); peak > kHighestPeak)
+      report_note(concat("samples of ", file, " reach ", peak, "; expected -1 to 1"));
     SavedProbabilities found;
     found.file = file;
     found.model = version_;
@@ -100,8 +113,9 @@ class VadCommand {
     const Clock::time_point start = Clock::now();
     std::vector<float> samples = std::move(sound.samples);
     if (sound.sample_rate != *found.model_rate && !samples.empty()) {
-      TANDEM_TRY(resampled, resample(samples, sound.sample_rate, *found.model_rate));
-      samples = std::move(resampled);
+      auto resampled = resample(samples, sound.sample_rate, *found.model_rate);
+      if (!resampled) return fail(resampled.error().code, concat(file, ": ", resampled.error().message));
+      samples = std::move(*resampled);
     }
     if (auto done = run_model(*vad, samples, found); !done) return tl::unexpected<JitError>(done.error());
     auto report = segment_saved(found, segment_.segmentation);
@@ -121,7 +135,9 @@ class VadCommand {
         return fail(pushed.error().code, concat(found.file, ": ", pushed.error().message));
       progress.show(static_cast<int64_t>(at));
     }
-    return vad.flush(keep);
+    if (auto flushed = vad.flush(keep); !flushed)
+      return fail(flushed.error().code, concat(found.file, ": ", flushed.error().message));
+    return {};
   }
 
   Result<SileroVad*> model_for(int64_t rate) {

@@ -29,7 +29,7 @@ struct WeightsCommand {
   std::string path, config_path;
 
   Result<void> run() const {
-    if (path.empty()) return tl::unexpected<JitError>(missing_argument("FILE"));
+    if (path.empty()) return tl::unexpected<JitError>(missing_argument("weights", "FILE"));
     TANDEM_TRY(file, read_model_weights(path));
     std::string text;
     size_t total = 0;

@@ -60,6 +60,9 @@ Result<Source> source_of(const ModelRequest& request, const WeightFile& inputs) 
                                         : parse_gigaam_config(request.options.dump(), "--config");
   if (!config && config.error().code == ErrorCode::kNotFound && !request.weights.empty())
     if (auto other = gigaam_config_of(inputs)) config = std::move(other);
+  if (!config && config.error().code == ErrorCode::kNotFound && request.weights.empty())
+    return fail(ErrorCode::kNotFound, concat("--weights is missing: this model has no weights of its own; name a file "
+                                             "or folder of safetensors that holds its configuration"));
   if (!config) return tl::unexpected<JitError>(config.error());
   source.config = std::move(*config);
   return source;
@@ -297,14 +300,31 @@ std::vector<BuiltInModel> gigaam_models() {
     return [head](const ModelRequest& request) { return prepare_head(request, head); };
   };
   const std::string batch = "mel f32 [b, features, t] and mel_lengths i32 [b], or pcm i16 [n] -> ";
-  return {
-      {"gigaam-mel", "pcm i16 [n] -> log_mel f32 [features, t]", run_mel, prepare_mel},
-      {"gigaam-encoder", batch + "encoded f32 [b, t', d], encoded_lengths i32 [b]", run_encoder, prepare_encoder},
-      {"gigaam-ctc", batch + "encoded, encoded_lengths, log_probs, tokens, frames, token_counts",
-       run_with(GigaAmHead::kCtc), prepare_with(GigaAmHead::kCtc)},
-      {"gigaam-rnnt", batch + "encoded, encoded_lengths, tokens, frames, token_counts", run_with(GigaAmHead::kRnnt),
-       prepare_with(GigaAmHead::kRnnt)},
-      {"gigaam-e2e", "pcm i16 [n] -> log_mel and the outputs of gigaam-ctc, in one plan", run_speech, prepare_speech}};
+  using Names = std::vector<std::string>;
+  std::vector<BuiltInModel> models = {
+      {"gigaam-mel", "pcm i16 [n] -> log_mel f32 [features, t]", run_mel, prepare_mel, {}},
+      {"gigaam-encoder", batch + "encoded f32 [b, t', d], encoded_lengths i32 [b]", run_encoder, prepare_encoder, {}},
+      {"gigaam-ctc",
+       batch + "encoded, encoded_lengths, log_probs, tokens, frames, token_counts",
+       run_with(GigaAmHead::kCtc),
+       prepare_with(GigaAmHead::kCtc),
+       {}},
+      {"gigaam-rnnt",
+       batch + "encoded, encoded_lengths, tokens, frames, token_counts",
+       run_with(GigaAmHead::kRnnt),
+       prepare_with(GigaAmHead::kRnnt),
+       {}},
+      {"gigaam-e2e",
+       "pcm i16 [n] -> log_mel and the outputs of gigaam-ctc, in one plan",
+       run_speech,
+       prepare_speech,
+       {}}};
+  for (BuiltInModel& model : models) {
+    const bool samples_only = model.name == "gigaam-mel" || model.name == "gigaam-e2e";
+    model.inputs = samples_only ? Names{"pcm"} : Names{"mel", "mel_lengths", "pcm"};
+    model.takes_weights_from_inputs = true;
+  }
+  return models;
 }
 
 }  // namespace tandem

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <string>
 
 #include "native/command.h"
 #include "native/tool_options.h"
@@ -25,6 +26,7 @@ int main(int argc, char** argv) {
     CLI::App tool("Speech models compiled while you wait: native code or WebAssembly, with the same answer.", "tandem");
     tool.require_subcommand(0, 1);
     tool.footer(kFooter);
+    tool.set_version_flag("--version", "tandem " TANDEM_VERSION, "Print the version and exit");
     tandem::add_vad_command(tool, exit_code);
     tandem::add_segment_command(tool, exit_code);
     tandem::add_run_command(tool, exit_code);
@@ -36,8 +38,10 @@ int main(int argc, char** argv) {
     try {
       tool.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-      if (error.get_exit_code() == 0) return tool.exit(error);  // --help
-      std::fprintf(stderr, "tandem: %s; see tandem --help\n", error.what());
+      if (error.get_exit_code() == 0) return tool.exit(error);  // --help, --version
+      const auto commands = tool.get_subcommands();
+      const std::string command = commands.empty() ? "" : commands.front()->get_name() + " ";
+      std::fprintf(stderr, "tandem: %s; see tandem %s--help\n", error.what(), command.c_str());
       return tandem::kExitUserError;
     }
     if (tool.get_subcommands().empty()) {

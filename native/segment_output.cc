@@ -59,8 +59,7 @@ std::string srt_text(std::span<const SegmentReport> reports) {
   for (const SegmentReport& report : reports) {
     for (const SpeechSegment& segment : report.segments) {
       text += concat(++number, "\n", srt_time(segment.start, report.sample_rate), " --> ",
-                     srt_time(segment.end, report.sample_rate), "\nspeech",
-                     reports.size() > 1 ? " in " + report.file : "", "\n\n");
+                     srt_time(segment.end, report.sample_rate), "\nspeech\n\n");
     }
   }
   return text;
@@ -177,6 +176,13 @@ Result<SegmentFormat> parse_segment_format(std::string_view name) {
   if (name == "srt") return SegmentFormat::kSrt;
   if (name == "csv") return SegmentFormat::kCsv;
   return fail(ErrorCode::kInvalidArgument, concat("unknown format \"", name, "\": use text, json, srt or csv"));
+}
+
+Result<void> check_report_count(size_t count, SegmentFormat format) {
+  if (format != SegmentFormat::kSrt || count <= 1) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              concat("--format srt takes one recording, not ", count,
+                     ": its numbers and times count from one start; use one command for each, or csv or json"));
 }
 
 std::string format_segments(std::span<const SegmentReport> reports, SegmentFormat format, bool with_probabilities) {

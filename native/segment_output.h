@@ -28,13 +28,17 @@ enum class SegmentFormat : uint8_t { kText, kJson, kSrt, kCsv };
 /// "text", "json", "srt" or "csv"; kInvalidArgument lists them.
 Result<SegmentFormat> parse_segment_format(std::string_view name);
 
+/// Can this many reports stand in one text of this format? kInvalidArgument for several in srt, whose numbers and times
+/// count from one start.
+Result<void> check_report_count(size_t count, SegmentFormat format);
+
 /// The complete output for all files, ending with a newline.
 ///
 /// - json: an object with file, sample_rate, samples, model, model_rate, segments [{start_sample, end_sample, start,
 /// end}]
 ///   (samples at the file's rate, seconds) and, on request, probabilities; an array of such objects for several files.
 ///   A probability is the exact double of the model's f32; bytes of a name that are not UTF-8 become U+FFFD.
-/// - srt: one numbered subtitle per segment; the text is "speech", with the file's name when there are several.
+/// - srt: one numbered subtitle per segment; the text is "speech". One recording only, see `check_report_count`.
 /// - csv: a header line, then file, start_sample, end_sample, start, end (RFC 4180 quoting, newline line ends).
 /// - text: a line per file, then an indented line per segment, in seconds.
 /// `with_probabilities` only matters for json.

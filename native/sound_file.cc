@@ -12,12 +12,13 @@
 
 #include "core/base/text.h"
 #include "native/byte_input.h"
+#include "native/counted.h"
+#include "native/resample.h"
 #include "native/wav_check.h"
 
 namespace tandem {
 namespace {
 
-constexpr int64_t kHighestRate = 10'000'000;
 constexpr int kMostChannels = 1024;
 constexpr sf_count_t kBlockSamples = 16384;
 
@@ -90,7 +91,7 @@ Result<void> read_frames(SNDFILE* file, const SF_INFO& info, const std::string& 
   }
   if (sf_error(file) != SF_ERR_NO_ERROR) {
     return fail(ErrorCode::kInvalidFormat,
-                concat(name, " is damaged after ", sound.samples.size(), " frames: ", sf_strerror(file)));
+                concat(name, " is damaged after ", counted(sound.samples.size(), "frame"), ": ", sf_strerror(file)));
   }
   const bool guessed = (info.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG || info.frames == SF_COUNT_MAX;
   if (!guessed && static_cast<sf_count_t>(sound.samples.size()) < info.frames) {
@@ -111,7 +112,7 @@ Result<Sound> read_sound(const ByteInput& input, const std::string& name) {
   if (!file) return open_error(name);
   if (info.channels < 1 || info.channels > kMostChannels || info.samplerate < 1) {
     return fail(ErrorCode::kInvalidFormat,
-                concat(name, " claims ", info.channels, " channels at ", info.samplerate, " Hz"));
+                concat(name, " claims ", counted(info.channels, "channel"), " at ", info.samplerate, " Hz"));
   }
   Sound sound;
   sound.sample_rate = info.samplerate;
@@ -140,8 +141,8 @@ Result<RawFormat> parse_raw_format(std::string_view text) {
     return fail(ErrorCode::kInvalidArgument,
                 concat("raw format \"", text,
                        "\": expected s16le:RATE or s16le:RATE:CHANNELS, for instance s16le:16000, with a "
-                       "rate from 1 to ",
-                       kHighestRate, " and 1 to ", kMostChannels, " channels"));
+                       "rate from ",
+                       kLowestSampleRate, " to ", kHighestSampleRate, " and 1 to ", kMostChannels, " channels"));
   };
   constexpr std::string_view kPrefix = "s16le:";
   if (text.substr(0, kPrefix.size()) != kPrefix) return refuse();
@@ -150,7 +151,8 @@ Result<RawFormat> parse_raw_format(std::string_view text) {
   RawFormat format;
   format.sample_rate = whole_number(rest.substr(0, colon));
   const int64_t channels = colon == std::string_view::npos ? 1 : whole_number(rest.substr(colon + 1));
-  if (format.sample_rate < 1 || format.sample_rate > kHighestRate || channels < 1 || channels > kMostChannels)
+  if (format.sample_rate < kLowestSampleRate || format.sample_rate > kHighestSampleRate || channels < 1 ||
+      channels > kMostChannels)
     return refuse();
   format.channels = static_cast<int>(channels);
   return format;
@@ -177,7 +179,8 @@ Result<Sound> read_raw_bytes(std::span<const std::byte> bytes, const RawFormat& 
   sound.sample_rate = format.sample_rate;
   sound.channels = format.channels;
   if (const size_t rest = bytes.size() % (2 * channels); rest != 0) {
-    sound.note = concat(name, " ends with ", rest, " bytes that are no whole frame");
+    sound.note =
+        concat(name, " ends with ", counted(rest, "byte"), rest == 1 ? " that is" : " that are", " no whole frame");
   }
   try {
     sound.samples.reserve(frames);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "backends/clang/clang_backend.h"
@@ -14,6 +15,27 @@
 
 namespace tandem {
 namespace {
+
+/// As TANDEM_THREADS.
+constexpr int64_t kMostThreads = 1024;
+
+/// Options of the segmentation under the names that the tool gives them.
+constexpr std::pair<std::string_view, std::string_view> kSegmentOptionNames[] = {
+    {"threshold", "--threshold"},
+    {"neg_threshold", "--neg-threshold"},
+    {"min_speech_duration_ms", "--min-speech-ms"},
+    {"max_speech_duration_s", "--max-speech-s"},
+    {"min_silence_duration_ms", "--min-silence-ms"},
+    {"speech_pad_ms", "--speech-pad-ms"},
+};
+
+/// The message with the name at its beginning as the user typed it.
+std::string with_option_name(const std::string& message) {
+  for (const auto& [name, typed] : kSegmentOptionNames) {
+    if (message.starts_with(concat(name, " "))) return concat(typed, message.substr(name.size()));
+  }
+  return message;
+}
 
 /// Can this target run code for the instruction set?
 Result<void> check_isa(const std::string& isa, const Backend& backend) {
@@ -49,8 +71,13 @@ ExitCode report_error(const JitError& error) {
   return exit_code_of(error.code);
 }
 
-JitError missing_argument(const std::string& name) {
-  return {ErrorCode::kInvalidArgument, concat(name, " is missing; see --help")};
+JitError missing_argument(const std::string& command, const std::string& name) {
+  return {ErrorCode::kInvalidArgument, concat(name, " is missing; see tandem ", command, " --help")};
+}
+
+Result<void> check_range(const std::string& name, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return {};
+  return fail(ErrorCode::kInvalidArgument, concat(name, " is ", value, ": it must be from ", low, " to ", high));
 }
 
 void report_note(const std::string& note) { std::fprintf(stderr, "tandem: note: %s\n", note.c_str()); }
@@ -75,10 +102,29 @@ void TargetOptions::add_to(CLI::App& command) {
                      "TANDEM_NUMERICS, else fast");
 }
 
+const char* TargetOptions::environment(const char* name) const {
+  const std::string_view variable = name;
+  if (variable == "TANDEM_NUMERICS" && !numerics.empty()) return nullptr;
+  if (variable == "TANDEM_BACKEND" && !target.empty()) return nullptr;
+  if (variable == "TANDEM_THREADS" && threads) return nullptr;
+  if (variable == "TANDEM_ISA") {
+    // An instruction set of the environment belongs to the target of the environment.
+    const char* of_environment = std::getenv("TANDEM_BACKEND");
+    if (of_environment == nullptr || *of_environment == '\0') of_environment = "native";
+    if (!isa.empty() || (!target.empty() && target != of_environment)) return nullptr;
+  }
+  return std::getenv(name);
+}
+
 Result<PrepareConfig> TargetOptions::config() const {
   register_native_backends();
-  auto config = PrepareConfig::from_env();
+  if (threads) {
+    if (auto checked = check_range("--threads", *threads, 0, kMostThreads); !checked)
+      return tl::unexpected<JitError>(checked.error());
+  }
+  auto config = PrepareConfig::from([this](const char* name) { return environment(name); });
   if (!config) return config;
+  if (threads) config->threads = static_cast<int>(*threads);
   if (!numerics.empty()) {
     if (numerics != "fast" && numerics != "reproducible")
       return fail(ErrorCode::kInvalidArgument, concat("--numerics is \"", numerics, "\": use fast or reproducible"));
@@ -88,8 +134,6 @@ Result<PrepareConfig> TargetOptions::config() const {
     const std::vector<std::string> names = backend_names();
     if (std::find(names.begin(), names.end(), target) == names.end())
       return fail(ErrorCode::kInvalidArgument, concat("--target is \"", target, "\": use native, wasm or interpreter"));
-    // An instruction set of the environment belongs to the target of the environment.
-    if (target != config->backend_name) config->isa.clear();
     config->backend_name = target;
   }
   if (!isa.empty()) config->isa = isa;
@@ -132,7 +176,8 @@ void SegmentOptions::add_to(CLI::App& command) {
 
 Result<SegmentFormat> SegmentOptions::finish() {
   if (neg_threshold_option->count() > 0) segmentation.neg_threshold = neg_threshold;
-  if (auto checked = segmentation.validate(); !checked) return tl::unexpected<JitError>(checked.error());
+  if (auto checked = segmentation.validate(); !checked)
+    return fail(checked.error().code, with_option_name(checked.error().message));
   auto parsed = parse_segment_format(format);
   if (parsed && probabilities && *parsed != SegmentFormat::kJson)
     report_note(concat("--probabilities has no place in the format ", format, "; use --format json"));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <optional>
 #include <string>
 
 #include "core/audio/segmentation.h"
@@ -20,7 +21,11 @@ ExitCode exit_code_of(ErrorCode code);
 /// "tandem: ..." on standard error; returns the exit code for it.
 ExitCode report_error(const JitError& error);
 /// kInvalidArgument: a command cannot run without this argument.
-JitError missing_argument(const std::string& name);
+JitError missing_argument(const std::string& command, const std::string& name);
+/// Most steps that a command times.
+inline constexpr int64_t kMostSteps = 1'000'000;
+/// kInvalidArgument when the value of the option `name` isn't from `low` to `high`.
+Result<void> check_range(const std::string& name, int64_t value, int64_t low, int64_t high);
 /// "tandem: note: ..." on standard error.
 void report_note(const std::string& note);
 /// Writes all of it to standard output; kRuntime with the system's reason (a full disk, a closed pipe).
@@ -28,16 +33,22 @@ Result<void> write_standard_output(std::string_view text);
 /// Standard output as binary or text that a person looks at?
 bool error_is_terminal();
 
-/// --target, --isa, --numerics. What is not given comes from the environment (PrepareConfig::from_env).
+/// --target, --isa, --numerics. What is not given comes from the environment (PrepareConfig::from_env); a variable
+/// whose option is given is not looked at.
 struct TargetOptions {
   std::string target;
   std::string isa;
   std::string numerics;
+  std::optional<int64_t> threads;  ///< 0 to 1024; for commands that have --threads.
 
   void add_to(CLI::App& command);
   /// Registers the backends of this program and finds the wanted one. kInvalidArgument also for an instruction set that
   /// this machine or this target does not have.
   Result<PrepareConfig> config() const;
+
+ private:
+  /// A variable of the environment, unless an option stands above it.
+  const char* environment(const char* name) const;
 };
 /// "native avx512, fast": what a plan is made for.
 std::string target_text(const PrepareConfig& config);

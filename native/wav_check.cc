@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/base/text.h"
+#include "native/counted.h"
 
 namespace tandem {
 namespace {
@@ -43,7 +44,7 @@ class WavHeader {
         return data_note(magic == "RF64" && *size == 0xFFFFFFFF ? long_data_size : *size, begin);
       }
       if (*size > input_.size() - begin) {
-        return invalid(concat("its chunk \"", printable(tag), "\" claims ", *size, " bytes, but only ",
+        return invalid(concat("its chunk \"", printable(tag), "\" claims ", counted(*size, "byte"), ", but only ",
                               input_.size() - begin, " follow"));
       }
       if (tag == "ds64") long_data_size = number_at(begin + 8, 8).value_or(0);
@@ -86,7 +87,8 @@ class WavHeader {
   }
 
   Result<void> check_format(uint64_t begin, uint64_t size) const {
-    if (size < kPlainSize) return invalid(concat("its format chunk has ", size, " bytes; at least 16 are needed"));
+    if (size < kPlainSize)
+      return invalid(concat("its format chunk has ", counted(size, "byte"), "; at least 16 are needed"));
     const auto field = [&](uint64_t offset, size_t count) { return number_at(begin + offset, count).value_or(0); };
     uint64_t encoding = field(0, 2);
     const uint64_t channels = field(2, 2);
@@ -106,19 +108,34 @@ class WavHeader {
     if (bits == 0) return invalid("its samples have 0 bits");
     const uint64_t expected = channels * ((bits + 7) / 8);
     if (block != expected) {
-      return invalid(concat("its block size is ", block, " bytes, but ", channels, " channels of ", bits, " bits make ",
-                            expected));
+      return invalid(concat("its block size is ", counted(block, "byte"), ", but ", counted(channels, "channel"),
+                            " of ", counted(bits, "bit"), channels == 1 ? " makes " : " make ", expected));
     }
     return {};
   }
 
+  /// Does the rest of the file from here on consist of whole chunks?
+  bool only_chunks_follow(uint64_t position) const {
+    for (int i = 0; i < kMostChunks && position < input_.size(); ++i) {
+      const std::optional<uint64_t> size = number_at(position + 4, 4);
+      if (!size || *size > input_.size() - position - 8) return false;
+      position += 8 + *size + *size % 2;
+    }
+    return position >= input_.size();
+  }
+
   std::string data_note(uint64_t size, uint64_t begin) const {
     const uint64_t present = input_.size() - begin;
+    if (size == 0 && present > 0 && !only_chunks_follow(begin)) {
+      return concat(name_, " has no sound: its header states 0 bytes, and ", counted(present, "byte"),
+                    present == 1 ? " follows" : " follow", " that no header describes");
+    }
     if (size <= present) return "";
     for (const auto& [low, high] : kUnknownSizes) {
       if (size >= low && size <= high) return "";
     }
-    return concat(name_, " ends early: its header promises ", size, " bytes of sound, ", present, " are there");
+    return concat(name_, " ends early: its header promises ", counted(size, "byte"), " of sound, ", present,
+                  present == 1 ? " is there" : " are there");
   }
 
   const ByteInput& input_;

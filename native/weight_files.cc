@@ -1,6 +1,7 @@
 #include "native/weight_files.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,26 +31,70 @@ bool is_file(const std::string& path) {
 }
 
 tl::unexpected<JitError> write_error(const std::string& path) {
-  return fail(ErrorCode::kRuntime, concat("cannot write ", path, ": ", std::strerror(errno)));
+  return fail(ErrorCode::kRuntime,
+              concat("cannot write ", path == "-" ? "standard output" : path, ": ", std::strerror(errno)));
+}
+
+bool write_all(int file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+/// Follows symbolic links by name, also to a file that is still to be made.
+std::string link_target(const std::string& path) {
+  constexpr int kMostLinks = 40;
+  fs::path target = path;
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(target, error); ++i) {
+    const fs::path next = fs::read_symlink(target, error);
+    if (error) break;
+    target = next.is_absolute() ? next : target.parent_path() / next;
+  }
+  return target.string();
+}
+
+/// For devices, pipes and sockets: replacing them by a file would destroy them.
+Result<void> write_into(const std::string& path, std::span<const std::byte> bytes) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0) return write_error(path);
+  const bool written = write_all(file, bytes);
+  const int reason = errno;
+  const bool closed = ::close(file) == 0;
+  if (written && closed) return {};
+  if (!written) errno = reason;
+  return write_error(path);
 }
 
 Result<void> write_and_rename(const std::string& path, std::span<const std::byte> bytes) {
   const std::string partial = concat(path, ".", static_cast<int64_t>(::getpid()), ".partial");
   const int file = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) return write_error(path);
-  bool good = true;
-  while (good && !bytes.empty()) {
-    const ssize_t count = ::write(file, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    good = count > 0;
-    if (good) bytes = bytes.subspan(static_cast<size_t>(count));
-  }
+  bool good = write_all(file, bytes);
   good = ::close(file) == 0 && good;
   good = good && std::rename(partial.c_str(), path.c_str()) == 0;
   if (good) return {};
   const auto error = write_error(path);
   ::unlink(partial.c_str());
   return error;
+}
+
+Result<void> write_bytes(const std::string& path, std::span<const std::byte> bytes) {
+  if (path == "-") {
+    if (write_all(STDOUT_FILENO, bytes)) return {};
+    return write_error(path);
+  }
+  struct stat status{};
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && !S_ISREG(status.st_mode)) return write_into(path, bytes);
+  const std::string target = link_target(path);
+  // A descriptor under /proc can show a file that no name leads to any more.
+  if (exists && !is_file(target)) return write_into(path, bytes);
+  return write_and_rename(target, bytes);
 }
 
 }  // namespace
@@ -102,7 +147,7 @@ Result<WeightFile> read_weight_file(const std::string& path) {
 Result<void> write_safetensors_file(const std::string& path, std::span<const WeightTensor> tensors,
                                     const std::map<std::string, std::string>& metadata) {
   TANDEM_TRY(bytes, write_safetensors(tensors, metadata));
-  return write_and_rename(path, bytes);
+  return write_bytes(path, bytes);
 }
 
 Result<std::vector<std::string>> convert_weight_file(const std::string& from, const std::string& to) {

@@ -24,7 +24,8 @@ Result<std::string> find_weight_file(const std::string& name, const std::string&
 /// and the errors of `read_weights`.
 Result<WeightFile> read_weight_file(const std::string& path);
 
-/// Writes a safetensors file, under another name first and then by rename, so that no half file is ever seen.
+/// Writes a safetensors file, under another name first and then by rename, so that no half file is ever seen. Symbolic
+/// links are followed; devices and pipes are written into, and "-" is standard output.
 /// Errors: those of `write_safetensors`, and kRuntime with the system's reason.
 Result<void> write_safetensors_file(const std::string& path, std::span<const WeightTensor> tensors,
                                     const std::map<std::string, std::string>& metadata = {});

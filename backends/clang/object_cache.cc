@@ -91,6 +91,17 @@ std::string ObjectCache::folder_from_environment() {
   return "";
 }
 
+Result<void> ObjectCache::check_environment() {
+  const std::string use = environment("TANDEM_CACHE");
+  if (!use.empty() && use != "on" && use != "1" && use != "off" && use != "0")
+    return fail(ErrorCode::kInvalidArgument, concat("TANDEM_CACHE is \"", use, "\"; allowed: on, 1, off, 0"));
+  const std::string limit = environment("TANDEM_CACHE_MAX_BYTES");
+  if (limit.size() > 18 || limit.find_first_not_of("0123456789") != std::string::npos)
+    return fail(ErrorCode::kInvalidArgument,
+                concat("TANDEM_CACHE_MAX_BYTES is \"", limit, "\"; allowed: a whole number of bytes"));
+  return {};
+}
+
 uint64_t ObjectCache::limit_from_environment() {
   const std::string text = environment("TANDEM_CACHE_MAX_BYTES");
   char* end = nullptr;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
+
 namespace tandem {
 
 /// Object files on disk, by key. Its files are executed: the folder must belong to the user and be closed to others,
@@ -13,8 +15,11 @@ namespace tandem {
 class ObjectCache {
  public:
   /// The folder that the environment names: TANDEM_CACHE_DIR, else XDG_CACHE_HOME/tandem, else HOME/.cache/tandem;
-  /// empty (no cache) when TANDEM_CACHE is "off" or none of them is set.
+  /// empty (no cache) when TANDEM_CACHE is "off" or "0" or none of them is set.
   static std::string folder_from_environment();
+  /// kInvalidArgument when TANDEM_CACHE is anything but empty, "on", "1", "off" or "0", or TANDEM_CACHE_MAX_BYTES no
+  /// number.
+  static Result<void> check_environment();
   /// TANDEM_CACHE_MAX_BYTES, or 1 GiB.
   static uint64_t limit_from_environment();
 

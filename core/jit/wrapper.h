@@ -92,6 +92,15 @@ Outputs call_build(Outputs (*build)(const Model&, const Arguments&...), const Mo
   return build(model, Arguments(trace)...);
 }
 
+/// What messages call the sessions of a model.
+template <typename Model>
+constexpr const char* session_name() {
+  if constexpr (requires { Model::kSessionName; })
+    return Model::kSessionName;
+  else
+    return "jit";
+}
+
 }  // namespace jit_detail
 
 /// Base of every wrapper: owns the model and the session. Declare a wrapper like this, at namespace scope:
@@ -107,6 +116,8 @@ Outputs call_build(Outputs (*build)(const Model&, const Arguments&...), const Mo
 /// A declaration comes before its use in another one. The build function is static and sees the model read-only: it can
 /// read nothing that changes between steps. Different wrappers may be used by different threads at once, one wrapper by
 /// one thread at a time.
+///
+/// A model with a `static constexpr const char* kSessionName` is called so in messages.
 template <typename Derived, typename Model>
 class Wrapper {
  public:
@@ -208,7 +219,7 @@ class Wrapper {
   }
 
   std::shared_ptr<const Model> model_;
-  Session session_;
+  Session session_{jit_detail::session_name<Model>()};
 };
 
 }  // namespace tandem

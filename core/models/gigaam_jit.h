@@ -14,6 +14,8 @@ namespace tandem {
 /// All parts of a GigaAM model that a configuration describes. Cheap to make: the weights are shared, nothing is
 /// computed.
 struct GigaAmModel {
+  static constexpr const char* kSessionName = "GigaAM";
+
   /// Errors: those of GigaAmWeights::find, and kInvalidArgument for a configuration without encoder.
   static Result<std::shared_ptr<const GigaAmModel>> make(const WeightFile& file, const GigaAmConfig& config);
 

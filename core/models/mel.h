@@ -18,6 +18,8 @@ Tensor mel_filterbank(const MelConfig& config);
 /// come from its own sine, cosine, exponential and logarithm, so that they are the same bits on every machine.
 class MelFrontEnd {
  public:
+  static constexpr const char* kSessionName = "log-mel";
+
   explicit MelFrontEnd(const MelConfig& config) : config_(config) {}
 
   const MelConfig& config() const { return config_; }

@@ -28,6 +28,8 @@ Result<SileroSizes> silero_sizes(int64_t sample_rate);
 /// both versions and rates; only weights and sizes differ.
 class Silero {
  public:
+  static constexpr const char* kSessionName = "Silero VAD";
+
   /// Shares the bytes of the weights. Throws TensorError when their rate is neither 16000 nor 8000.
   explicit Silero(const SileroWeights& weights);
 

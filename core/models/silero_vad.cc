@@ -1,5 +1,8 @@
 #include "core/models/silero_vad.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/audio/finite.h"
 #include "core/base/text.h"
 
@@ -35,7 +38,18 @@ Result<float> SileroVad::run_frame(std::span<const float> frame) {
   if (auto executed = jit_.execute(); !executed) return tl::unexpected<JitError>(executed.error());
   const auto probability = jit_.probability_view<float>();
   if (!probability) return tl::unexpected<JitError>(probability.error());
-  return (*probability)[0];
+  const float value = (*probability)[0];
+  if (!std::isfinite(value)) return overflow(frame);
+  return value;
+}
+
+tl::unexpected<JitError> SileroVad::overflow(std::span<const float> frame) const {
+  float largest = 0;
+  for (const float sample : frame) largest = std::max(largest, std::fabs(sample));
+  const int64_t window = framer_.window_count();
+  return fail(ErrorCode::kNonFinite, concat("window ", window, " (from sample ", window * this->window(),
+                                            " on) has no finite probability: its samples reach ", largest,
+                                            " and the network overflows; scale them to -1 to 1"));
 }
 
 Result<void> SileroVad::push(std::span<const float> samples, std::vector<float>& probabilities) {

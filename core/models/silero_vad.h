@@ -12,7 +12,8 @@ namespace tandem {
 /// window of 32 ms. Context and state are kept here. After `create` nothing is allocated.
 ///
 /// Samples are floats in [-1, 1] at `sample_rate()`. One NaN or infinity would make all later probabilities NaN: it is
-/// refused with its index, and the stream goes on as if the piece had never come.
+/// refused with its index, and the stream goes on as if the piece had never come. Finite samples far outside can make
+/// the network overflow: that window gets kNonFinite instead of a probability, and only `reset()` helps.
 class SileroVad {
  public:
   /// Compiles the model. Errors: kInvalidArgument (rate), and those of prepare().
@@ -27,7 +28,8 @@ class SileroVad {
   int64_t sample_count() const { return framer_.sample_count(); }
 
   /// Takes all samples and calls `on_probability(float)` for every window that becomes complete. Errors: kNonFinite
-  /// with the index in the stream (nothing is taken then), kInvalidArgument after `flush()`, kRuntime.
+  /// with the index in the stream (nothing is taken then) or with a window that overflows, kInvalidArgument after
+  /// `flush()`, kRuntime.
   template <typename OnProbability>
   [[nodiscard]] Result<void> push(std::span<const float> samples, OnProbability&& on_probability) {
     if (auto checked = check(samples); !checked) return checked;
@@ -68,6 +70,7 @@ class SileroVad {
 
   Result<void> check(std::span<const float> samples) const;
   Result<float> run_frame(std::span<const float> frame);
+  tl::unexpected<JitError> overflow(std::span<const float> frame) const;
   template <typename OnProbability>
   bool run(std::span<const float> frame, OnProbability&& on_probability, Result<void>& result) {
     const Result<float> probability = run_frame(frame);

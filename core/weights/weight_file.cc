@@ -73,13 +73,23 @@ std::string WeightFile::listing(size_t limit) const {
     // A name can be as long as the file: only its beginning helps a reader.
     text += concat(i == 0 ? ": " : ", ", std::string_view(tensors_[i].name).substr(0, 120));
   }
-  if (tensors_.size() > limit) text += ", ...";
+  if (tensors_.size() > limit) text += concat(" and ", tensors_.size() - limit, " more");
   return text;
 }
 
 Result<WeightFile> read_weights(ByteSource source, std::string origin) {
   if (looks_like_safetensors(source.bytes)) return read_safetensors(std::move(source), std::move(origin));
-  return read_onnx(std::move(source), std::move(origin));
+  const bool named_onnx = std::string_view(origin).ends_with(".onnx");
+  const bool named_safetensors = std::string_view(origin).ends_with(".safetensors");
+  auto file = read_onnx(std::move(source), origin);
+  if (file || named_onnx || file.error().code != ErrorCode::kInvalidFormat) return file;
+  // The bytes of neither format: the name says what was meant, if anything does.
+  if (named_safetensors)
+    return fail(ErrorCode::kInvalidFormat, concat(origin,
+                                                  " is not a usable safetensors file: it does not begin with the "
+                                                  "length of a header and \"{\", and it is no ONNX file either"));
+  return fail(ErrorCode::kInvalidFormat,
+              concat(file.error().message, "; it does not begin as a safetensors file either"));
 }
 
 }  // namespace tandem

@@ -80,8 +80,8 @@ class WeightFile {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   std::map<std::string, std::string>& metadata() { return metadata_; }
   const std::string& origin() const { return origin_; }
-  /// "24 tensors: a, b, c, ..." (at most `limit` names), for error texts.
-  std::string listing(size_t limit = 40) const;
+  /// "24 tensors: a, b, c and 21 more" (at most `limit` names), for error texts.
+  std::string listing(size_t limit = 8) const;
 
  private:
   std::string origin_;

@@ -1,6 +1,7 @@
 // Runs the tool as a user does: as a process with arguments, files and pipes.
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -166,6 +167,7 @@ TEST_F(Tool, RunsModelsOnTensorsByName) {
   expect_refused("run silero-v6-16k --outputs x", "--inputs is missing");
   write("options.json", R"({"beam": 4})");
   expect_refused("run silero-v6-16k --config " + path("options.json") + files, "\"beam\"");
+  expect_refused("run gigaam-ctc" + files, "--weights is missing");
   write_samples("in.safetensors", std::vector<float>(600, 0.0f), "audio");
   expect_refused("run silero-v6-16k" + files, "samples");
   std::vector<float> bad(1000, 0.0f);
@@ -181,6 +183,8 @@ TEST_F(Tool, ConvertedWeightsGiveTheSameProbabilities) {
   EXPECT_EQ(run(common + " --weights " + path("v5.safetensors")).out, run(common).out);
   expect_refused("convert " + path("v5.safetensors"), "OUT is missing");
   expect_refused("convert " + path("nothing.onnx") + " " + path("x"), "nothing.onnx");
+  write("broken.safetensors", std::string(1000, '\x5a'));
+  expect_refused("convert " + path("broken.safetensors") + " " + path("x"), "is not a usable safetensors file");
   write("noise.onnx", std::string(1000, '\x5a'));
   expect_refused("convert " + path("noise.onnx") + " " + path("x"), "noise.onnx");
 }
@@ -193,9 +197,9 @@ TEST_F(Tool, BadInputIsRefusedInOneSentenceThatNamesIt) {
   expect_refused("vad --frobnicate x.wav", "--frobnicate");
   expect_refused("vad " + path("missing.wav"), "missing.wav");
   expect_refused("vad --threshold many" + raw, "many");
-  expect_refused("vad --threshold 1.5" + raw, "threshold is 1.5");
+  expect_refused("vad --threshold 1.5" + raw, "--threshold is 1.5");
   expect_refused("vad --threshold nan" + raw, "threshold");
-  expect_refused("vad --min-speech-ms -1" + raw, "min_speech_duration_ms is -1");
+  expect_refused("vad --min-speech-ms -1" + raw, "--min-speech-ms is -1");
   expect_refused("vad --format xml" + raw, "xml");
   expect_refused("vad --model v4" + raw, "v4");
   expect_refused("vad --target gpu" + raw, "gpu");
@@ -203,6 +207,12 @@ TEST_F(Tool, BadInputIsRefusedInOneSentenceThatNamesIt) {
   expect_refused("vad --numerics exact" + raw, "exact");
   expect_refused("vad --raw f64:16000 " + kGoForward, "f64:16000");
   expect_refused("vad --weights /nonexistent" + raw, "/nonexistent");
+  expect_refused("vad --max-speech-s 0" + raw, "--max-speech-s is 0");
+  expect_refused("vad --frobnicate x.wav", "see tandem vad --help");
+  expect_refused("vad --raw s16le:16000 --format srt a.raw b.raw", "--format srt takes one recording, not 2");
+  expect_refused("vad --raw s16le:999 " + kGoForward, "rate from 1000 to 10000000");
+  expect_refused("vad" + raw, "TANDEM_CACHE is \"maybe\"", 2, "TANDEM_CACHE=maybe");
+  expect_refused("vad" + raw, "\"Silero VAD\": the plan needs", 1, "TANDEM_MEMORY_LIMIT=1000");
   expect_refused("vad" + raw, "TANDEM_ISA is \"mmx\"", 2, "TANDEM_ISA=mmx");
   write("garbage.wav", "this is no sound");
   expect_refused("vad " + path("garbage.wav"), "garbage.wav");
@@ -210,6 +220,51 @@ TEST_F(Tool, BadInputIsRefusedInOneSentenceThatNamesIt) {
   write("cut.onnx", weights.substr(0, weights.size() / 2));
   expect_refused("vad --weights " + path("cut.onnx") + raw, "cut.onnx");
   expect_refused("vad --target wasm" + raw, "/nonexistent/node", 1, "TANDEM_NODE=/nonexistent/node");
+}
+
+TEST_F(Tool, NumbersOfTimingsAreBounded) {
+  expect_refused("bench silero-v6-16k --threads -1", "--threads is -1: it must be from 0 to 1024");
+  expect_refused("bench silero-v6-16k --threads 100000", "--threads is 100000");
+  expect_refused("bench silero-v6-16k --steps 1000001", "--steps is 1000001");
+  expect_refused("profile silero-v6-16k --steps 1000001", "--steps is 1000001");
+}
+
+TEST_F(Tool, OptionsStandAboveTheirVariables) {
+  const std::string arguments = "vad --format json --raw s16le:16000 " + kGoForward;
+  expect_refused(arguments, "TANDEM_NUMERICS is \"foo\"", 2, "TANDEM_NUMERICS=foo");
+  const Outcome outcome = run(arguments + " --numerics fast --target native --isa sse",
+                              "TANDEM_NUMERICS=foo TANDEM_BACKEND=x TANDEM_ISA=y");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.error;
+  EXPECT_NE(outcome.error.find("native sse, fast"), std::string::npos) << outcome.error;
+  EXPECT_EQ(run("--version").out.rfind("tandem ", 0), 0u);
+}
+
+TEST_F(Tool, SamplesThatOverflowTheNetworkAreAnError) {
+  std::vector<float> samples(16000, 0.01f);
+  samples[5000] = 3e38f;
+  write_samples("in.safetensors", samples, "samples");
+  expect_refused("run silero-v6-16k --inputs " + path("in.safetensors") + " --outputs " + path("out.safetensors"),
+                 "window 9 (from sample 4608 on) has no finite probability: its samples reach 3e+38");
+}
+
+TEST_F(Tool, OutputsGoIntoPipesThroughLinksAndToStandardOutput) {
+  const std::string from = "convert " + testing::silero_onnx_path("v5") + " ";
+  ASSERT_EQ(run(from + path("plain.safetensors")).exit_code, 0);
+  const std::string expected = read(path("plain.safetensors"));
+  ASSERT_FALSE(expected.empty());
+  EXPECT_EQ(run(from + "-").out, expected);
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(run(from + path("pipe"), "cat " + path("pipe") + " >" + path("piped") + " &").exit_code, 0);
+  EXPECT_TRUE(fs::is_fifo(path("pipe")));
+  for (int i = 0; i < 1000 && fs::file_size(path("piped")) < expected.size(); ++i) ::usleep(10000);
+  EXPECT_EQ(read(path("piped")), expected);
+  fs::create_symlink("linked.safetensors", path("link"));
+  EXPECT_EQ(run(from + path("link")).exit_code, 0);
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(read(path("linked.safetensors")), expected);
+  EXPECT_EQ(run(from + path("link")).exit_code, 0);
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  expect_refused(from + "/dev/full", "cannot write /dev/full", 1);
 }
 
 TEST_F(Tool, ShowsTheStagesOfAModel) {
@@ -241,6 +296,12 @@ TEST_F(Tool, AFileThatFailsDoesNotTakeTheOthersWithIt) {
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(json::parse(outcome.out)["segments"][0]["start_sample"], 7712);
   EXPECT_NE(outcome.error.find("missing.raw"), std::string::npos);
+}
+
+TEST_F(Tool, JsonOfNothingButFailuresIsAnEmptyList) {
+  const Outcome outcome = run("vad --format json " + path("missing.wav") + " " + path("absent.wav"));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(json::parse(outcome.out), json::array());
 }
 
 TEST_F(Tool, NoFramesAreAnEmptyResult) {

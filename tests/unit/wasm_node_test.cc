@@ -74,6 +74,12 @@ TEST(WasmNode, NamesWhatItFoundInPlaceOfNode) {
   EXPECT_CONTAINS(error_of(missing), "TANDEM_NODE");
   EXPECT_CONTAINS(error_of(FakeNode("#!/bin/sh\necho no such luck >&2\nexit 3\n").options()), "no such luck");
   EXPECT_CONTAINS(error_of(FakeNode("#!/bin/sh\nexec sleep 60\n").options()), "silent");
+  const FakeNode sleeper("#!/bin/sh\nexec sleep 60\n");
+  NodeBackendOptions slow = sleeper.options();
+  slow.timeout_seconds = 300;
+  slow.start_seconds = 0.2;
+  EXPECT_CONTAINS(error_of(slow), "silent for 0.2 seconds after its start");
+  EXPECT_LT(error_of(FakeNode("#!/bin/sh\nwhile :; do echo garbage; done\n").options()).size(), 800u);
   // The answer to "hello" of a Node.js 18: status 0, 9 bytes.
   const FakeNode old(R"(#!/bin/sh
 printf '\000\000\000\000\011\000\000\0000 18.20.1'

@@ -103,6 +103,11 @@ TEST_F(WeightFiles, ConversionErrorsNameTheFile) {
   EXPECT_EQ(unwritable.error().code, ErrorCode::kRuntime);
   EXPECT_NE(unwritable.error().message.find("cannot write /nowhere/out.safetensors: No such file"), std::string::npos);
   EXPECT_FALSE(fs::exists("out.safetensors"));
+  const std::string huge = make("huge.onnx");
+  fs::resize_file(huge, uintmax_t{3} << 30);
+  const auto too_large = convert_weight_file(huge, "out.safetensors");
+  EXPECT_EQ(too_large.error().code, ErrorCode::kMemoryLimit);
+  EXPECT_NE(too_large.error().message.find("huge.onnx has 3221225472 bytes, and "), std::string::npos);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ struct NodeBackendOptions {
   std::string node = "node";       ///< Program name, looked up in PATH, or path.
   std::vector<std::string> flags;  ///< More options for Node, such as --experimental-wasm-relaxed-simd.
   double timeout_seconds = 300;    ///< How long the process may be silent while it owes an answer.
+  double start_seconds = 20;       ///< How long the process may take to say what it is.
 
   /// TANDEM_NODE, and TANDEM_NODE_FLAGS separated by spaces.
   static NodeBackendOptions from_environment();

@@ -26,6 +26,18 @@ namespace {
 
 constexpr int kOldestNode = 20;
 constexpr const char* kAdvice = "; install Node.js 20 or newer, or set TANDEM_NODE to its path";
+/// What is shown of a process's own words, in bytes.
+constexpr size_t kShownWords = 500;
+
+/// The beginning of a text from outside, fit for a terminal.
+std::string printable(std::string text) {
+  if (text.size() > kShownWords) text = text.substr(0, kShownWords) + "...";
+  for (char& c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < ' ' && c != '\n' && c != '\t') || byte == 0x7F) c = '?';
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -79,6 +91,9 @@ Result<bool> RunnerProcess::spawn() {
 }
 
 Result<bool> RunnerProcess::introduce() {
+  using namespace std::chrono;
+  const double seconds = std::min(options_.start_seconds, options_.timeout_seconds);
+  introduction_end_ = steady_clock::now() + duration_cast<steady_clock::duration>(duration<double>(seconds));
   uint32_t bytes = 0;
   std::string answer;
   bool is_answered = send(kHello, nullptr, 0) && receive(bytes) && bytes < 100;
@@ -86,9 +101,10 @@ Result<bool> RunnerProcess::introduce() {
     answer.resize(bytes);
     is_answered = receive(answer.data(), bytes) && bytes > 2;
   }
+  introduction_end_.reset();
   if (!is_answered) {
     return fail(ErrorCode::kDevice,
-                concat("\"", options_.node, "\" does not answer as Node.js does: ", failure_, kAdvice));
+                concat("\"", options_.node, "\" does not answer as Node.js does: ", printable(failure_), kAdvice));
   }
   has_relaxed_simd_ = answer[0] == '1';
   const std::string version = answer.substr(2);
@@ -115,23 +131,29 @@ bool RunnerProcess::lose(const std::string& what) {
 
 // What it wrote to its standard error, at most the last few lines.
 std::string RunnerProcess::last_words() const {
-  char text[1001];
+  char text[kShownWords];
   if (errors_ < 0) return {};
   const off_t size = ::lseek(errors_, 0, SEEK_END);
-  const ssize_t count = ::pread(errors_, text, 1000, std::max<off_t>(0, size - 1000));
+  const ssize_t count = ::pread(errors_, text, sizeof text, std::max<off_t>(0, size - static_cast<off_t>(sizeof text)));
   if (count <= 0) return {};
-  return concat("; it said: ", std::string(text, static_cast<size_t>(count)));
+  return concat("; it said: ", printable(std::string(text, static_cast<size_t>(count))));
 }
 
 bool RunnerProcess::wait_for(short event) {
   pollfd poll_entry{socket_, event, 0};
-  const int milliseconds = static_cast<int>(std::min(options_.timeout_seconds * 1000, 2e9));
+  using namespace std::chrono;
+  double seconds = options_.timeout_seconds;
+  if (introduction_end_) seconds = std::max(duration<double>(*introduction_end_ - steady_clock::now()).count(), 0.0);
+  const int milliseconds = static_cast<int>(std::min(seconds * 1000, 2e9));
   int ready = 0;
   do {
     ready = ::poll(&poll_entry, 1, milliseconds);
   } while (ready < 0 && errno == EINTR);
   if (ready > 0) return true;
-  return lose(concat("has been silent for ", options_.timeout_seconds, " seconds"));
+  return lose(introduction_end_
+                  ? concat("has been silent for ", std::min(options_.start_seconds, options_.timeout_seconds),
+                           " seconds after its start")
+                  : concat("has been silent for ", options_.timeout_seconds, " seconds"));
 }
 
 bool RunnerProcess::send(Operation operation, const std::vector<Piece>& pieces) {

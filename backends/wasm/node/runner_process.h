@@ -2,9 +2,11 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,6 +64,7 @@ class RunnerProcess {
   bool has_relaxed_simd_ = false;
   bool is_broken_ = false;
   std::string failure_;
+  std::optional<std::chrono::steady_clock::time_point> introduction_end_;  ///< While the process introduces itself.
 };
 
 }  // namespace tandem
