@@ -136,7 +136,7 @@ class Fuser {
         state_[state.roots[0]].group->row_statistics = true;
         return {};
       }
-      const std::string reason = info(node.op).op_class == OpClass::kContract ? "contraction" : "reduction";
+      std::string reason = info(node.op).op_class == OpClass::kContract ? "contraction" : "reduction";
       const NodeId top = last_of_epilogue(id);
       if (top == id) return reason;
       materialise(top, reason);
