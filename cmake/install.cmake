@@ -18,6 +18,8 @@ add_library(tandem_engine INTERFACE)
 set_target_properties(tandem_engine PROPERTIES EXPORT_NAME tandem)
 target_link_libraries(tandem_engine INTERFACE tandem_native)
 target_compile_features(tandem_engine INTERFACE cxx_std_20)
+# Where a user's program finds the compiler plugin at its first cache miss.
+target_link_options(tandem_engine INTERFACE "$<INSTALL_INTERFACE:-Wl,-rpath,$<INSTALL_PREFIX>/${private_dir}>")
 install(TARGETS tandem_engine tandem_native tandem_clang tandem_wasm tandem_interpreter tandem_core
   tandem_llvm tandem_native_libraries
   EXPORT tandem ARCHIVE DESTINATION "${private_dir}")

@@ -78,9 +78,17 @@ Result<CompileFunction> load_plugin(const std::string& plugin) {
     loaded.emplace(plugin, compile);
     return compile;
   }
-  return fail(ErrorCode::kDevice,
-              concat("the compiler plugin is in none of these places: ", join(places),
-                     "; install it there, or set TANDEM_COMPILER_PLUGIN to the path of ", kPluginName));
+  // A program that links the installed library has its folder in the run path.
+  if (plugin.empty())
+    if (auto compile = load_from(kPluginName)) {
+      loaded.emplace(plugin, *compile);
+      return *compile;
+    }
+  return fail(
+      ErrorCode::kDevice,
+      concat("the compiler plugin is in none of these places: ", join(places),
+             " and not in the program's run path; install it there, or set TANDEM_COMPILER_PLUGIN to the path of ",
+             kPluginName));
 }
 
 }  // namespace
