@@ -148,7 +148,7 @@ class InterpreterExecutable final : public Executable {
     for (size_t i = 0; i < kernel.buffers.size(); i++) {
       const uint32_t slot = ready_call.call->slots[i];
       unsigned char* const written = written_[slot].empty() ? nullptr : written_[slot].data();
-      buffers_[i] = BufferView{static_cast<unsigned char*>(slots[slot]), program_.slots[slot].bytes, written};
+      buffers_[i] = MachineBuffer{static_cast<unsigned char*>(slots[slot]), program_.slots[slot].bytes, written};
     }
     return run_kernel(code, buffers_.data(), 0, range);
   }
@@ -159,7 +159,7 @@ class InterpreterExecutable final : public Executable {
   std::map<std::string, uint32_t> numbers_of_variables_;
   std::vector<Code> codes_;
   std::vector<ReadyCall> prepare_calls_, step_calls_;
-  std::vector<BufferView> buffers_;
+  std::vector<MachineBuffer> buffers_;
   std::vector<std::vector<unsigned char>> written_;  // By slot; empty when all of its bytes are always defined.
   std::string failure_;
 };

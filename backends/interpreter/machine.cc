@@ -21,7 +21,8 @@ size_t first_unwritten(const unsigned char* written, size_t bytes) {
 
 class Machine {
  public:
-  Machine(Code& code, const BufferView* buffers) : code_(code), buffers_(buffers), registers_(code.registers.data()) {}
+  Machine(Code& code, const MachineBuffer* buffers)
+      : code_(code), buffers_(buffers), registers_(code.registers.data()) {}
 
   bool run(int64_t begin, int64_t end) {
     for (size_t i = 0; i < code_.elements.size(); i++) {
@@ -157,7 +158,7 @@ class Machine {
       if (count < 0 || count > now.lanes) return fail(now.instruction, concat("has a count of ", count));
     }
     if (count == 0) return true;
-    const BufferView& buffer = buffers_[now.buffer];
+    const MachineBuffer& buffer = buffers_[now.buffer];
     const int64_t elements = code_.indices.get(code_.elements[now.buffer].result);
     const int64_t room = buffer.bytes / now.bytes;
     if (first >= 0 && first <= room - count && first <= elements - count) return true;
@@ -171,7 +172,7 @@ class Machine {
     Lanes& result = registers_[now.result];
     if (now.has_count && count < now.lanes) result = registers_[now.operands[0]];
     if (count == 0) return true;
-    const BufferView& buffer = buffers_[now.buffer];
+    const MachineBuffer& buffer = buffers_[now.buffer];
     const size_t place = static_cast<size_t>(first) * now.bytes, bytes = static_cast<size_t>(count) * now.bytes;
     if (buffer.written != nullptr) {
       const size_t unwritten = first_unwritten(buffer.written + place, bytes);
@@ -187,7 +188,7 @@ class Machine {
     int64_t first = 0, count = 0;
     if (!touched(now, first, count)) return false;
     if (count == 0) return true;
-    const BufferView& buffer = buffers_[now.buffer];
+    const MachineBuffer& buffer = buffers_[now.buffer];
     const size_t place = static_cast<size_t>(first) * now.bytes;
     now.store(buffer.data + place, registers_[now.operands[0]], static_cast<int>(count));
     if (buffer.written != nullptr) std::memset(buffer.written + place, 1, static_cast<size_t>(count) * now.bytes);
@@ -195,14 +196,14 @@ class Machine {
   }
 
   Code& code_;
-  const BufferView* buffers_;
+  const MachineBuffer* buffers_;
   Lanes* registers_;
   std::string failure_;
 };
 
 }  // namespace
 
-std::string run_kernel(Code& code, const BufferView* buffers, int64_t begin, int64_t end) {
+std::string run_kernel(Code& code, const MachineBuffer* buffers, int64_t begin, int64_t end) {
   Machine machine(code, buffers);
   machine.run(begin, end);
   return machine.failure();
