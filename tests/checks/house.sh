@@ -43,7 +43,7 @@ report "headers start with #pragma once" \
 
 # Who may include whom. A number is the place in the order of the layers: a file includes its own layer and those before.
 # The tensor layer writes graphs and the schedule writes kernels, so that graph and kernel stand before their writers.
-layers='base=0 index=1 graph=2 tensor=3 rewrite=4 kernel=5 schedule=6 backend=7 plan=8 jit=9 weights=10 audio=11 models=12'
+layers='base=0 index=1 graph=2 tensor=3 rewrite=4 kernel=5 schedule=6 backend=7 plan=8 jit=9 weights=10 text=11 audio=12 models=13'
 report "includes point backward only, from the root" "$([ ${#cpp[@]} -eq 0 ] || awk -v layers="$layers" '
   BEGIN { split(layers, pairs, " "); for (i in pairs) { split(pairs[i], p, "="); rank["core/" p[1]] = p[2] } }
   function part(path, s) { split(path, s, "/"); return s[1] == "core" || s[1] == "backends" ? s[1] "/" s[2] : s[1] }
