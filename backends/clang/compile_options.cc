@@ -32,7 +32,7 @@ CompileOptions compile_options_for(const Capabilities& capabilities, bool debug)
   if (capabilities.fma) arguments.insert(arguments.end(), {"-target-feature", "+fma"});
   if (capabilities.half_conversion) arguments.insert(arguments.end(), {"-target-feature", "+f16c"});
   // x86-64-v4 prefers 256 bits by default and would split every 64-byte vector.
-  if (capabilities.vector_bytes >= 64) arguments.push_back("-mprefer-vector-width=512");
+  if (capabilities.vector_bytes >= 64) arguments.emplace_back("-mprefer-vector-width=512");
   if (debug)
     arguments.insert(arguments.end(), {"-debug-info-kind=line-tables-only", "-dwarf-version=4", "-funwind-tables=2"});
   return options;

@@ -64,7 +64,7 @@ std::string CExpressionPrinter::unary_builtin(const Instruction& instruction, co
 
 // Masks of one lane are 0 or 1, lanes of vector masks 0 or -1: moving between the two needs a sign or an `& 1`.
 std::string CExpressionPrinter::lanes(const Instruction& instruction) {
-  const std::string a = value(instruction.operands[0]);
+  std::string a = value(instruction.operands[0]);
   const bool mask = is_mask(instruction.type.scalar);
   const int lanes_before = type_of(instruction.operands[0]).lanes;
   const std::string and_one = mask && instruction.type.lanes == 1 && lanes_before > 1 ? " & 1" : "";
@@ -82,7 +82,7 @@ std::string CExpressionPrinter::lanes(const Instruction& instruction) {
       break;
   }
   // insert
-  const std::string b = value(instruction.operands[1]);
+  std::string b = value(instruction.operands[1]);
   if (instruction.type.lanes == 1) return b;
   const std::string name = function_name(concat("insert", instruction.integer).c_str(), instruction.type);
   const std::string vector = prelude_.type(instruction.type);

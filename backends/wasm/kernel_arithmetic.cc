@@ -15,9 +15,9 @@ bool is_division(Opcode opcode) {
 }
 bool is_comparison(Opcode opcode) { return opcode >= Opcode::kEqual && opcode <= Opcode::kLessEqualU; }
 
-/// The constant of an i32 or i64 expression, if it is one.
+/// The constant of an i32 or i64 expression, if there is one and it is one.
 bool number_of(Expression* expression, int64_t& number) {
-  auto* constant = expression->dynCast<wasm::Const>();
+  auto* constant = expression ? expression->dynCast<wasm::Const>() : nullptr;
   if (!constant) return false;
   number = constant->type == wasm::Type::i64 ? constant->value.geti64() : constant->value.geti32();
   return true;

@@ -255,7 +255,7 @@ void KernelEmitter::emit_set(const Instruction& instruction) {
 void KernelEmitter::finish(ValueId id, Parts parts) {
   Value& value = values_[id];
   value.same = parts.same;
-  if (!value.nestable || taken_depth_ >= kDepthLimit) return hold(id, std::move(parts.list));
+  if (!value.nestable || taken_depth_ >= kDepthLimit) return hold(id, parts.list);
   value.waiting = true;
   value.waiting_parts = std::move(parts.list);
   value.depth = taken_depth_ + 1;
@@ -264,7 +264,7 @@ void KernelEmitter::finish(ValueId id, Parts parts) {
   waiting_.push_back(id);
 }
 
-void KernelEmitter::hold(ValueId id, std::vector<Expression*> parts) {
+void KernelEmitter::hold(ValueId id, const std::vector<Expression*>& parts) {
   Value& value = values_[id];
   for (Expression* part : parts) value.locals.push_back(keep(part));
 }

@@ -63,7 +63,7 @@ class KernelEmitter {
   void settle_all();
   void settle_readers(ValueId variable);
   void settle_memory_readers();
-  void hold(ValueId id, std::vector<Expression*> parts);
+  void hold(ValueId id, const std::vector<Expression*>& parts);
   void statement(Expression* expression) { statements_->push_back(expression); }
   /// A new local with the value, in the present block.
   Local keep(Expression* value);
