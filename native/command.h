@@ -8,6 +8,7 @@ namespace tandem {
 /// exit code (see ExitCode) in `exit_code`.
 void add_vad_command(CLI::App& tool, int& exit_code);
 void add_segment_command(CLI::App& tool, int& exit_code);
+void add_transcribe_command(CLI::App& tool, int& exit_code);
 void add_run_command(CLI::App& tool, int& exit_code);
 void add_convert_command(CLI::App& tool, int& exit_code);
 void add_weights_command(CLI::App& tool, int& exit_code);

@@ -5,9 +5,9 @@
 
 #include "core/base/text.h"
 #include "core/models/gigaam_weights.h"
-#include "native/byte_input.h"
 #include "native/command.h"
 #include "native/model_weights.h"
+#include "native/speech_model.h"
 #include "native/tool_options.h"
 
 namespace tandem {
@@ -39,22 +39,18 @@ struct WeightsCommand {
     }
     for (const auto& [name, reason] : file.unreadable()) text += concat(name, " cannot be read: ", reason, "\n");
     text += concat(file.tensors().size(), " tensors, ", size_text(total), "\n");
-    const auto config = config_of(file);
-    if (!config && config.error().code != ErrorCode::kNotFound) return tl::unexpected<JitError>(config.error());
+    const auto config = find_gigaam_config(path, file, config_path);
+    if (!config && !config_path.empty()) return tl::unexpected<JitError>(config.error());
     if (!config) {
-      text += "No configuration: give one with --config to see what a GigaAM model misses\n";
+      text += config.error().code == ErrorCode::kNotFound
+                  ? "No configuration: give one with --config to see what a GigaAM model misses\n"
+                  : concat("The configuration cannot be used: ", config.error().message, "\n");
       return write_standard_output(text);
     }
     const GigaAmWeightCheck check = check_gigaam_weights(file, *config);
     text += list_text("Missing", check.missing) + list_text("Wrong", check.wrong) + list_text("Surplus", check.surplus);
     text += check.fits() ? "The weights fit the configuration\n" : "The weights do not fit the configuration\n";
     return write_standard_output(text);
-  }
-
-  Result<GigaAmConfig> config_of(const WeightFile& file) const {
-    if (config_path.empty()) return gigaam_config_of(file);
-    TANDEM_TRY(bytes, read_all_bytes(config_path));
-    return parse_gigaam_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, config_path);
   }
 };
 
@@ -66,7 +62,7 @@ void add_weights_command(CLI::App& tool, int& exit_code) {
       *tool.add_subcommand("weights", "List the tensors of a weight file, and what a GigaAM model misses");
   command.add_option("FILE", state->path, "safetensors or ONNX file, index of several, or a folder with one");
   command.add_option("--config", state->config_path,
-                     "JSON file with the model's configuration; default: the file's own");
+                     "JSON file with the model's configuration; default: the file's own, or config.json beside it");
   command.callback([state, &exit_code] {
     if (auto done = state->run(); !done) exit_code = report_error(done.error());
   });

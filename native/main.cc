@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
     tool.set_version_flag("--version", "tandem " TANDEM_VERSION, "Print the version and exit");
     tandem::add_vad_command(tool, exit_code);
     tandem::add_segment_command(tool, exit_code);
+    tandem::add_transcribe_command(tool, exit_code);
     tandem::add_run_command(tool, exit_code);
     tandem::add_convert_command(tool, exit_code);
     tandem::add_weights_command(tool, exit_code);

@@ -1,0 +1,92 @@
+#include "native/speech_model.h"
+
+#include <filesystem>
+
+#include "core/base/text.h"
+#include "native/byte_input.h"
+#include "native/model_weights.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kConfigName = "config.json";
+constexpr const char* kTokenizerName = "tokenizer.model";
+
+/// The folder itself, or that of the file.
+fs::path folder_of(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored) ? fs::path(path) : fs::path(path).parent_path();
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored) && !fs::is_directory(path, ignored);
+}
+
+Result<GigaAmConfig> read_config(const std::string& path) {
+  TANDEM_TRY(bytes, read_all_bytes(path));
+  return parse_gigaam_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+}
+
+const char* name_of(GigaAmHead head) { return head == GigaAmHead::kCtc ? "ctc" : "rnnt"; }
+
+Result<void> check_head(const GigaAmConfig& config, std::optional<GigaAmHead> wanted) {
+  if (!config.encoder) return fail(ErrorCode::kInvalidArgument, "the configuration has no \"encoder\"");
+  if (!config.head)
+    return fail(ErrorCode::kInvalidArgument,
+                "the configuration has no \"head\": it is that of an encoder alone, which gives no text");
+  if (!wanted || config.head->kind == *wanted) return {};
+  return fail(ErrorCode::kInvalidArgument, concat("--head is ", name_of(*wanted), " but this model has the head ",
+                                                  name_of(config.head->kind), "; leave it out, or give other weights"));
+}
+
+Result<Vocabulary> read_vocabulary(const GigaAmConfig& config, const std::vector<fs::path>& folders) {
+  if (!config.vocabulary.empty()) return Vocabulary::of_texts(config.vocabulary);
+  std::vector<std::string> places;
+  for (const fs::path& folder : folders) {
+    const std::string path = (folder / kTokenizerName).string();
+    places.push_back(path);
+    if (!is_file(path)) continue;
+    TANDEM_TRY(bytes, read_all_bytes(path));
+    TANDEM_TRY(model, read_sentencepiece(bytes, path));
+    auto vocabulary = Vocabulary::of_model(std::move(model));
+    if (!vocabulary) return fail(vocabulary.error().code, concat(path, ": ", vocabulary.error().message));
+    return vocabulary;
+  }
+  if (places.size() == 2 && places[0] == places[1]) places.pop_back();
+  return fail(ErrorCode::kNotFound,
+              concat("the vocabulary is missing: the configuration lists no characters (\"labels\"), and there is no ",
+                     join(places, " nor ")));
+}
+
+}  // namespace
+
+Result<GigaAmConfig> find_gigaam_config(const std::string& weights, const WeightFile& file, const std::string& given) {
+  if (!given.empty()) return read_config(given);
+  if (file.metadata().contains("config")) return gigaam_config_of(file);
+  const fs::path path = folder_of(weights) / kConfigName;
+  if (is_file(path)) return read_config(path.string());
+  return fail(ErrorCode::kNotFound,
+              concat("the configuration is missing: there is no ", path.string(),
+                     " and no \"config\" among the metadata of ", file.origin(), "; name a JSON file with --config"));
+}
+
+Result<SpeechModel> load_speech_model(const std::string& weights, const std::string& config_path,
+                                      std::optional<GigaAmHead> head) {
+  TANDEM_TRY(file, read_model_weights(weights));
+  const fs::path folder = folder_of(weights);
+  TANDEM_TRY(config, find_gigaam_config(weights, file, config_path));
+  if (auto checked = check_head(config, head); !checked) return tl::unexpected<JitError>(checked.error());
+  TANDEM_TRY(vocabulary, read_vocabulary(config, {config_path.empty() ? folder : folder_of(config_path), folder}));
+  if (vocabulary.size() + 1 != config.head->num_classes)
+    return fail(
+        ErrorCode::kInvalidFormat,
+        concat("the vocabulary has ", vocabulary.size(), " entries, but the head has ", config.head->num_classes,
+               " classes, the blank included: it needs ", config.head->num_classes - 1));
+  TANDEM_TRY(model, GigaAmModel::make(file, config));
+  return SpeechModel{std::move(model), std::move(vocabulary)};
+}
+
+}  // namespace tandem

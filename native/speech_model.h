@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/models/gigaam_jit.h"
+#include "core/text/vocabulary.h"
+
+namespace tandem {
+
+/// A recogniser with the text of its classes.
+struct SpeechModel {
+  std::shared_ptr<const GigaAmModel> model;
+  Vocabulary vocabulary;
+};
+
+/// The configuration of weights at `weights` that were read as `file`: that of the JSON file `given` if it is not
+/// empty, else the `config` entry of the metadata, else `config.json` beside the weights. kNotFound says where it was
+/// looked for; other errors as parse_gigaam_config.
+Result<GigaAmConfig> find_gigaam_config(const std::string& weights, const WeightFile& file, const std::string& given);
+
+/// Finds and reads everything that a GigaAM model is made of.
+///
+/// - `weights`: a file, an index of several, or a folder (see `read_model_weights`).
+/// - The configuration: see `find_gigaam_config`.
+/// - The vocabulary: the list of characters in the configuration, else the SentencePiece model `tokenizer.model` beside
+///   the configuration or the weights. It has one entry less than the head has classes: the last one is the blank.
+/// - `head`: what the configuration must have, if given.
+///
+/// Errors: kNotFound (names what is missing and where it was looked for), kInvalidArgument (no head, or another than
+/// asked for), kInvalidFormat (a vocabulary that doesn't fit), and those of the readers and of GigaAmModel::make.
+Result<SpeechModel> load_speech_model(const std::string& weights, const std::string& config,
+                                      std::optional<GigaAmHead> head);
+
+}  // namespace tandem
