@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -23,26 +24,26 @@ using nlohmann::json;
 constexpr const char* kIndexName = "model.safetensors.index.json";
 constexpr const char* kFileName = "model.safetensors";
 
+/// Takes the pages of some bytes of a mapped file out of memory; whoever looks at them again has them read again. Only
+/// whole pages: what shares one with others stays.
+void give_back(std::span<const std::byte> mapped, std::span<const std::byte> bytes) {
+  static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const std::less_equal<> before;
+  if (!before(mapped.data(), bytes.data()) || !before(bytes.data() + bytes.size(), mapped.data() + mapped.size()))
+    return;
+  // What was read before `bytes` began ended in its first page.
+  const size_t begin = static_cast<size_t>(bytes.data() - mapped.data()) / page * page;
+  const size_t end = static_cast<size_t>(bytes.data() - mapped.data() + bytes.size()) / page * page;
+  if (begin < end) ::madvise(const_cast<std::byte*>(mapped.data()) + begin, end - begin, MADV_DONTNEED);
+}
+
 /// A file as memory: read page by page when it is looked at.
 Result<ByteSource> map_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return fail(ErrorCode::kNotFound, concat("cannot open ", path, ": ", std::strerror(errno)));
-  struct stat status{};
-  const bool known = ::fstat(file, &status) == 0;
-  if (!known || !S_ISREG(status.st_mode) || status.st_size == 0) {
-    ::close(file);
-    return fail(ErrorCode::kInvalidFormat, concat(path, " is not a file with weights: it is empty or no regular file"));
-  }
-  const auto size = static_cast<size_t>(status.st_size);
-  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-  const int reason = errno;
+  auto source = map_descriptor(file, path);
   ::close(file);
-  if (memory == MAP_FAILED)
-    return fail(ErrorCode::kMemoryLimit,
-                concat("cannot map the ", size, " bytes of ", path, ": ", std::strerror(reason)));
-  const std::shared_ptr<const void> owner(memory,
-                                          [size](const void* begin) { ::munmap(const_cast<void*>(begin), size); });
-  return ByteSource{{static_cast<const std::byte*>(memory), size}, owner};
+  return source;
 }
 
 Result<WeightFile> read_mapped(const std::string& path) {
@@ -83,12 +84,29 @@ Result<WeightFile> read_index(const std::string& path) {
         return fail(added.error().code, concat(path, ", file ", name, ": ", added.error().message));
     for (const auto& [tensor, reason] : part.unreadable()) all.add_unreadable(tensor, reason);
     all.metadata().insert(part.metadata().begin(), part.metadata().end());
-    all.keep(std::make_shared<const WeightFile>(part));
+    all.keep_all_of(part);
   }
   return all;
 }
 
 }  // namespace
+
+Result<ByteSource> map_descriptor(int file, const std::string& origin) {
+  struct stat status{};
+  const bool known = ::fstat(file, &status) == 0;
+  if (!known || !S_ISREG(status.st_mode) || status.st_size == 0)
+    return fail(ErrorCode::kInvalidFormat,
+                concat(origin, " is not a file with weights: it is empty or no regular file"));
+  const auto size = static_cast<size_t>(status.st_size);
+  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+  if (memory == MAP_FAILED)
+    return fail(ErrorCode::kMemoryLimit,
+                concat("cannot map the ", size, " bytes of ", origin, ": ", std::strerror(errno)));
+  const std::shared_ptr<const void> owner(memory,
+                                          [size](const void* begin) { ::munmap(const_cast<void*>(begin), size); });
+  const std::span<const std::byte> mapped(static_cast<const std::byte*>(memory), size);
+  return ByteSource{mapped, owner, [mapped](std::span<const std::byte> bytes) { give_back(mapped, bytes); }};
+}
 
 Result<WeightFile> read_model_weights(const std::string& path) {
   std::error_code ignored;

@@ -14,4 +14,8 @@ namespace tandem {
 /// `read_weights`.
 Result<WeightFile> read_model_weights(const std::string& path);
 
+/// A file as memory, read page by page when it is looked at; the pages can be given back. The file may be closed then.
+/// `origin` names it in errors: kInvalidFormat (empty, no regular file), kMemoryLimit.
+Result<ByteSource> map_descriptor(int file, const std::string& origin);
+
 }  // namespace tandem

@@ -31,6 +31,8 @@ constexpr int kEngineVersion = 1;
 constexpr const char* kFileName = "kernels.c";
 /// From this size on the system gives whole, zeroed pages.
 constexpr size_t kPagedBytes = size_t{256} << 10;
+/// From this size on large pages waste little.
+constexpr size_t kHugeBytes = size_t{64} << 20;
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -275,7 +277,10 @@ Result<std::string> ClangBackendImplementation::assembly(const Program& program,
 void* ClangBackendImplementation::allocate(size_t bytes) {
   if (bytes >= kPagedBytes) {
     void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? nullptr : memory;
+    if (memory == MAP_FAILED) return nullptr;
+    // Weights are written once and read at every step: fewer, larger pages serve both. Where there are none, so be it.
+    if (bytes >= kHugeBytes) ::madvise(memory, bytes, MADV_HUGEPAGE);
+    return memory;
   }
   const size_t rounded = std::max<size_t>(64, (bytes + 63) / 64 * 64);
   void* memory = std::aligned_alloc(64, rounded);

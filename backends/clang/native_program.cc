@@ -11,6 +11,8 @@ constexpr size_t kMaxVariables = 64;
 /// Waking a thread costs some microseconds: kernels with less work stay on the caller's. A core does about 100,000 of
 /// these in one microsecond.
 constexpr int64_t kLargeFlops = 4'000'000;
+/// Prepare calls mostly copy: what counts is how much.
+constexpr int64_t kLargeBytes = 1 << 20;
 
 /// All exceptions masked, rounding to nearest; 0x8040 flushes denormal results and inputs to zero.
 unsigned control_word(Numerics numerics) { return numerics == Numerics::kFast ? 0x1f80u | 0x8040u : 0x1f80u; }
@@ -36,13 +38,14 @@ NativeProgram::NativeProgram(const Program& program, Numerics numerics, std::uni
     : numerics_(numerics),
       code_(std::move(code)),
       pool_(std::move(pool)),
-      prepare_calls_(resolve(program, program.prepare_calls, code_->functions)),
-      step_calls_(resolve(program, program.step_calls, code_->functions)),
+      prepare_calls_(resolve(program, program.prepare_calls, code_->functions, kLargeBytes)),
+      step_calls_(resolve(program, program.step_calls, code_->functions, INT64_MAX)),
       source_(std::move(source)),
       binary_(std::move(binary)) {}
 
 std::vector<NativeProgram::Call> NativeProgram::resolve(const Program& program, const std::vector<KernelCall>& calls,
-                                                        const std::vector<KernelFunction>& functions) {
+                                                        const std::vector<KernelFunction>& functions,
+                                                        int64_t large_bytes) {
   std::vector<Call> resolved;
   for (const KernelCall& call : calls) {
     TANDEM_CHECK(call.kernel < program.kernels.size(), concat("call of kernel ", call.kernel));
@@ -53,13 +56,17 @@ std::vector<NativeProgram::Call> NativeProgram::resolve(const Program& program, 
     TANDEM_CHECK(call.variables.size() == kernel.variables.size() && call.variables.size() <= kMaxVariables,
                  concat("kernel \"", kernel.name, "\" has ", kernel.variables.size(), " variables, the call ",
                         call.variables.size(), ", the limit is ", kMaxVariables));
+    int64_t bytes = 0;
+    for (uint32_t slot : call.slots) {
+      TANDEM_CHECK(slot < program.slots.size(), concat("slot ", slot));
+      bytes += program.slots[slot].bytes;
+    }
     Call made{functions[call.kernel],
               call.slots,
               {},
               IndexProgram(call.range, program.variables),
-              kernel.flops >= kLargeFlops && call.range.upper() > 1,
+              (kernel.flops >= kLargeFlops || bytes >= large_bytes) && call.range.upper() > 1,
               false};
-    for (uint32_t slot : call.slots) TANDEM_CHECK(slot < program.slots.size(), concat("slot ", slot));
     for (const Index& variable : call.variables) made.variables.emplace_back(variable, program.variables);
     resolved.push_back(std::move(made));
   }

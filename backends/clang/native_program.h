@@ -33,8 +33,9 @@ class NativeProgram : public Executable {
     bool large;       ///< Worth sharing between threads.
     bool last_large;  ///< No large call follows: the workers may sleep.
   };
+  /// `large_bytes`: calls whose buffers have so many bytes are worth sharing whatever they compute.
   static std::vector<Call> resolve(const Program& program, const std::vector<KernelCall>& calls,
-                                   const std::vector<KernelFunction>& functions);
+                                   const std::vector<KernelFunction>& functions, int64_t large_bytes);
 
   Numerics numerics_;
   std::unique_ptr<LoadedCode> code_;

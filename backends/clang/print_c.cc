@@ -206,8 +206,8 @@ std::string KernelPrinter::print(std::string& symbol) {
   std::string parameters, arguments;
   for (size_t i = 0; i < kernel_.buffers.size(); i++) {
     const BufferParameter& buffer = kernel_.buffers[i];
-    parameters += concat(buffer.access == Access::kRead ? "const " : "", CPrelude::element(buffer.dtype),
-                         "* restrict __attribute__((align_value(64))) b", i, ", ");
+    parameters += concat(buffer.access == Access::kRead ? "const " : "", CPrelude::element(buffer.dtype), "* restrict ",
+                         buffer.aligned ? "__attribute__((align_value(64))) b" : "b", i, ", ");
     arguments += concat("buffers[", i, "], ");
   }
   for (size_t i = 0; i < kernel_.variables.size(); i++) {

@@ -18,12 +18,21 @@ class Executable {
   virtual ~Executable() = default;
 
   /// Runs calls [first, last) of a phase. `slots[i]` is the 64-byte aligned address of slot i, `variables[i]` the value
-  /// of variable i (already checked against its bounds). Allocates nothing and throws nothing; false means that the
-  /// machine behind it is broken (a Wasm trap, a dead runner process), and `failure()` says how.
+  /// of variable i (already checked against its bounds). A constant that no step call reads may lie anywhere in the
+  /// host's memory, aligned to its elements, and only while the prepare calls that read it run. Allocates nothing and
+  /// throws nothing; false means that the machine behind it is broken (a Wasm trap, a dead runner process), and
+  /// `failure()` says how.
   virtual bool run(Phase phase, void* const* slots, const int64_t* variables, size_t first, size_t last) noexcept = 0;
 
   /// May several threads run it at once, each with its own slots? If not, replicas compile again.
   virtual bool reentrant() const { return false; }
+
+  /// Takes over what an executable of the same program has in memory that is not the host's: weights, above all. False
+  /// when the machine is broken. Backends whose kernels work on the host's memory have nothing to do.
+  virtual bool copy_memory_of(const Executable& source) noexcept {
+    static_cast<void>(source);
+    return true;
+  }
 
   /// Why the last run returned false.
   virtual std::string failure() const { return {}; }

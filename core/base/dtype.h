@@ -25,6 +25,18 @@ constexpr bool is_unsigned(DType dtype) { return dtype >= DType::kU8 && dtype <=
 constexpr bool is_signed_integer(DType dtype) { return dtype >= DType::kI8 && dtype <= DType::kI64; }
 constexpr bool is_integer(DType dtype) { return dtype >= DType::kI8 && dtype <= DType::kU64; }
 
+/// Is every value of `from` a value of `to`?
+constexpr bool holds(DType to, DType from) {
+  if (to == from || from == DType::kBool) return true;
+  if (to == DType::kBool) return false;
+  if (is_float(from)) return is_float(to) && (to == DType::kF64 || (to == DType::kF32 && from != DType::kF64));
+  const size_t bits = 8 * size_of(from) - (is_unsigned(from) ? 0 : 1);
+  // Floats hold the integers up to 2^(bits of their significand).
+  if (is_float(to)) return bits <= (to == DType::kF16 ? 11 : to == DType::kBF16 ? 8 : to == DType::kF32 ? 24 : 53);
+  if (is_unsigned(from)) return size_of(to) > size_of(from) || (is_unsigned(to) && size_of(to) == size_of(from));
+  return is_signed_integer(to) && size_of(to) >= size_of(from);
+}
+
 /// "bool", "i8", ..., "bf16", "f32", "f64": the names in texts, files and errors.
 constexpr std::string_view name_of(DType dtype) {
   constexpr std::string_view names[kDTypeCount] = {"bool", "i8",  "i16", "i32",  "i64", "u8", "u16",

@@ -34,6 +34,21 @@ uint64_t hash_bytes(uint64_t seed, std::span<const std::byte> bytes) {
   return hash;
 }
 
+/// Constants of up to so many bytes are hashed whole.
+constexpr size_t kHashedWhole = size_t{64} << 10;
+/// Of larger ones this many pieces, from their beginning to their end: a model's weights have hundreds of megabytes,
+/// which mostly lie in a file that nobody else has to read now. Equal hashes are no more than a reason to compare.
+constexpr size_t kPieces = 4;
+constexpr size_t kPieceBytes = 256;
+
+uint64_t hash_of_contents(uint64_t seed, std::span<const std::byte> bytes) {
+  if (bytes.size() <= kHashedWhole) return hash_bytes(seed, bytes);
+  uint64_t hash = hash_mix(seed, bytes.size());
+  for (size_t i = 0; i < kPieces; i++)
+    hash = hash_bytes(hash, bytes.subspan((bytes.size() - kPieceBytes) / (kPieces - 1) * i, kPieceBytes));
+  return hash;
+}
+
 template <typename T>
 T read(const std::byte* bytes, size_t i) {
   T value;
@@ -51,15 +66,18 @@ void append(std::vector<std::byte>& bytes, T value) {
 }  // namespace
 
 std::shared_ptr<const ConstantData> constant_data(DType dtype, const Shape& shape, std::shared_ptr<const void> owner,
-                                                  std::span<const std::byte> bytes, std::string name) {
+                                                  std::span<const std::byte> bytes, std::string name,
+                                                  std::function<void()> release) {
   auto data = std::make_shared<ConstantData>();
   uint64_t hash = hash_mix(static_cast<uint64_t>(dtype), shape.size());
   for (const Dim& dim : shape) hash = hash_mix(hash, dim.hash());
-  data->content_hash = hash_bytes(hash, bytes);
+  data->content_hash = hash_of_contents(hash, bytes);
+  if (release) release();
   data->owner = std::move(owner);
   data->bytes = bytes.data();
   data->size = bytes.size();
   data->name = std::move(name);
+  data->release = std::move(release);
   return data;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <type_traits>
 
@@ -7,9 +8,11 @@
 
 namespace tandem {
 
-/// Describes bytes as the data of a constant and computes their hash. `owner` keeps the bytes alive.
+/// Describes bytes as the data of a constant and computes their hash. `owner` keeps the bytes alive; `release` may be
+/// called when they are not needed for a while (ConstantData).
 std::shared_ptr<const ConstantData> constant_data(DType dtype, const Shape& shape, std::shared_ptr<const void> owner,
-                                                  std::span<const std::byte> bytes, std::string name = {});
+                                                  std::span<const std::byte> bytes, std::string name = {},
+                                                  std::function<void()> release = {});
 /// The same for bytes that the constant is to own.
 std::shared_ptr<const ConstantData> constant_data(DType dtype, const Shape& shape, std::vector<std::byte> bytes,
                                                   std::string name = {});

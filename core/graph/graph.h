@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -56,8 +57,11 @@ struct ConstantData {
   std::shared_ptr<const void> owner;
   const std::byte* bytes = nullptr;
   size_t size = 0;            ///< Bytes.
-  uint64_t content_hash = 0;  ///< Of dtype, shape and bytes: equal constants become one node.
+  uint64_t content_hash = 0;  ///< Of dtype, shape and bytes (of large constants a few): equal ones become one node.
   std::string name;           ///< Of the weight, for error texts and printed graphs; not part of the identity.
+  /// Says that the bytes won't be read for a while, so that the owner may give memory back that it can have again: the
+  /// pages of a mapped file. They can be read afterwards as before. Empty: there is nothing to give back.
+  std::function<void()> release = {};
 };
 
 /// What an op needs beside its operands. Which fields an op uses:

@@ -76,11 +76,12 @@ struct Instruction {
 /// How a kernel touches a buffer.
 enum class Access : uint8_t { kRead, kWrite, kReadWrite };
 
-/// A buffer argument: base pointer of `elements` elements, aligned to 64 bytes.
+/// A buffer argument: base pointer of `elements` elements.
 struct BufferParameter {
   DType dtype = DType::kF32;
   Access access = Access::kRead;
-  Index elements;  ///< Over the kernel's variables; an access at or beyond it is an error.
+  Index elements;       ///< Over the kernel's variables; an access at or beyond it is an error.
+  bool aligned = true;  ///< To 64 bytes. False: no more than an element of its dtype.
 };
 
 /// A kernel: what the scheduler hands to the code generators. It allocates nothing and calls nothing.

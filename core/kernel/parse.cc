@@ -227,6 +227,7 @@ class Parser {
     parameter.dtype = *dtype_named(dtype);
     line.expect("[");
     parameter.elements = index(line, line.bracketed('[', ']'));
+    parameter.aligned = !line.accept("unaligned");
     kernel_.buffers.push_back(std::move(parameter));
   }
 

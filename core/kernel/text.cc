@@ -120,7 +120,7 @@ std::string text(const Kernel& kernel, bool with_name) {
   for (size_t i = 0; i < kernel.buffers.size(); i++) {
     const BufferParameter& buffer = kernel.buffers[i];
     out += concat("  buffer b", i, " ", name_of(buffer.access), " ", name_of(buffer.dtype), "[", buffer.elements.text(),
-                  "]\n");
+                  buffer.aligned ? "]\n" : "] unaligned\n");
   }
   out += concat("  range i", kernel.range_loop, " in 0 .. ", kernel.range.text(), "\n");
   print_block(out, kernel, 0, 1);

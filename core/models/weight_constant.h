@@ -5,7 +5,7 @@
 
 namespace tandem {
 
-/// A tensor of a weight file as a constant of a graph. The bytes are shared, and `file` is kept alive with them.
+/// A tensor of a weight file as a constant of a graph. The bytes are shared, and what holds them is kept alive.
 Tensor weight_constant(const WeightTensor& weight, const WeightFile& file);
 
 }  // namespace tandem

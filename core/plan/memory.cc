@@ -13,12 +13,14 @@ struct Interval {
   int64_t offset = 0;
 };
 
-std::vector<Interval> lifetimes(const Program& program) {
+/// Lifetimes of the wanted slots over a list of calls.
+std::vector<Interval> lifetimes(const Program& program, const std::vector<KernelCall>& calls,
+                                const std::vector<bool>& wanted) {
   std::vector<Interval> intervals;
   std::vector<int> number(program.slots.size(), -1);
-  for (size_t call = 0; call < program.step_calls.size(); call++)
-    for (uint32_t slot : program.step_calls[call].slots) {
-      if (program.slots[slot].role != SlotRole::kIntermediate) continue;
+  for (size_t call = 0; call < calls.size(); call++)
+    for (uint32_t slot : calls[call].slots) {
+      if (!wanted[slot]) continue;
       if (number[slot] < 0) {
         number[slot] = static_cast<int>(intervals.size());
         intervals.push_back({slot, aligned_size(program.slots[slot].bytes), call, call});
@@ -43,42 +45,51 @@ int64_t lowest_free_offset(const Interval& interval, const std::vector<Interval>
   return offset;
 }
 
-}  // namespace
-
-MemoryLayout plan_memory(const Program& program) {
-  MemoryLayout layout;
-  layout.offsets.assign(program.slots.size(), 0);
-  std::vector<bool> stepped(program.slots.size(), false);
-  for (const KernelCall& call : program.step_calls)
-    for (uint32_t slot : call.slots) stepped[slot] = true;
-  int64_t end = 0;
-  for (size_t slot = 0; slot < program.slots.size(); slot++) {
-    const Slot& buffer = program.slots[slot];
-    if (buffer.role == SlotRole::kIntermediate) continue;
-    const int64_t bytes = aligned_size(buffer.bytes);
-    const bool only_prepare =
-        !stepped[slot] && (buffer.role == SlotRole::kConstant || buffer.role == SlotRole::kPacked);
-    if (only_prepare) {
-      layout.offsets[slot] = MemoryLayout::kTemporary;
-      layout.temporary_bytes += bytes;
-    } else {
-      layout.offsets[slot] = end;
-      end += bytes;
-    }
-  }
-  std::vector<Interval> intervals = lifetimes(program);
+/// Places the intervals from `start` on and returns how many bytes they need.
+int64_t place(std::vector<Interval> intervals, int64_t start, std::vector<int64_t>& offsets) {
   std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) {
     return a.bytes != b.bytes ? a.bytes > b.bytes : a.slot < b.slot;
   });
+  int64_t need = 0;
   std::vector<Interval> placed;
   for (Interval interval : intervals) {
     interval.offset = lowest_free_offset(interval, placed);
-    layout.offsets[interval.slot] = end + interval.offset;
-    layout.intermediate_bytes = std::max(layout.intermediate_bytes, interval.offset + interval.bytes);
-    layout.unshared_bytes += interval.bytes;
+    offsets[interval.slot] = start + interval.offset;
+    need = std::max(need, interval.offset + interval.bytes);
     placed.push_back(interval);
   }
-  layout.arena_bytes = end + layout.intermediate_bytes;
+  return need;
+}
+
+}  // namespace
+
+MemoryLayout plan_memory(const Program& program, const std::vector<bool>& in_source) {
+  using Place = MemoryLayout::Place;
+  const size_t count = program.slots.size();
+  MemoryLayout layout;
+  layout.offsets.assign(count, 0);
+  layout.places.assign(count, Place::kArena);
+  std::vector<bool> stepped(count, false), intermediate(count, false), scratch(count, false);
+  for (const KernelCall& call : program.step_calls)
+    for (uint32_t slot : call.slots) stepped[slot] = true;
+  for (size_t slot = 0; slot < count; slot++) {
+    const Slot& buffer = program.slots[slot];
+    const bool weight = buffer.role == SlotRole::kConstant || buffer.role == SlotRole::kPacked;
+    intermediate[slot] = buffer.role == SlotRole::kIntermediate;
+    if (intermediate[slot]) continue;
+    if (weight && !stepped[slot]) {
+      scratch[slot] = in_source.empty() || !in_source[slot];
+      layout.places[slot] = scratch[slot] ? Place::kScratch : Place::kSource;
+      continue;
+    }
+    layout.offsets[slot] = layout.arena_bytes;
+    layout.arena_bytes += aligned_size(buffer.bytes);
+  }
+  const std::vector<Interval> shared = lifetimes(program, program.step_calls, intermediate);
+  for (const Interval& interval : shared) layout.unshared_bytes += interval.bytes;
+  layout.intermediate_bytes = place(shared, layout.arena_bytes, layout.offsets);
+  layout.arena_bytes += layout.intermediate_bytes;
+  layout.scratch_bytes = place(lifetimes(program, program.prepare_calls, scratch), 0, layout.offsets);
   return layout;
 }
 

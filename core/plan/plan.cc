@@ -5,6 +5,7 @@
 #include <new>
 
 #include "core/base/text.h"
+#include "core/plan/prepare_run.h"
 
 namespace tandem {
 namespace {
@@ -22,6 +23,18 @@ class Stopwatch {
 /// Written while preparing only: replicas share it.
 bool is_weight(SlotRole role) { return role == SlotRole::kConstant || role == SlotRole::kPacked; }
 
+/// Constants whose bytes lie as kernels may read them. Weight files give no more than the alignment of an element, and
+/// not even that is certain.
+std::vector<bool> readable_in_place(const Schedule& schedule) {
+  std::vector<bool> readable(schedule.program.slots.size(), false);
+  for (const ScheduledConstant& constant : schedule.constants) {
+    const size_t element = size_of(schedule.program.slots[constant.slot].dtype);
+    readable[constant.slot] =
+        constant.data->size > 0 && reinterpret_cast<uintptr_t>(constant.data->bytes) % element == 0;
+  }
+  return readable;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Plan>> Plan::make(const GraphModule& module, std::shared_ptr<Backend> backend,
@@ -33,11 +46,11 @@ Result<std::unique_ptr<Plan>> Plan::make(const GraphModule& module, std::shared_
     plan->schedule_ = make_schedule(module, options.schedule);
     plan->statistics_.schedule_ms = scheduling.milliseconds();
     // Before anything is compiled or allocated: a plan that can't be had costs nothing.
-    plan->layout_ = plan_memory(plan->schedule_.program);
+    plan->layout_ = plan_memory(plan->schedule_.program, readable_in_place(plan->schedule_));
     plan->statistics_.arena_bytes = plan->layout_.arena_bytes;
-    plan->statistics_.temporary_bytes = plan->layout_.temporary_bytes;
+    plan->statistics_.temporary_bytes = plan->layout_.scratch_bytes;
     plan->options_ = options;
-    const int64_t need = plan->layout_.arena_bytes + plan->layout_.temporary_bytes;
+    const int64_t need = plan->layout_.arena_bytes + plan->layout_.scratch_bytes;
     if (options.memory_limit > 0 && need > options.memory_limit)
       return fail(ErrorCode::kMemoryLimit,
                   concat("the plan needs ", need, " bytes, the limit is ", options.memory_limit,
@@ -85,33 +98,25 @@ Result<void> Plan::allocate() {
   arena_ = std::move(memory);
   slots_.assign(layout_.offsets.size(), nullptr);
   for (size_t slot = 0; slot < slots_.size(); slot++)
-    if (layout_.offsets[slot] != MemoryLayout::kTemporary) slots_[slot] = arena_->bytes + layout_.offsets[slot];
+    slots_[slot] = arena_->bytes + (layout_.places[slot] == MemoryLayout::Place::kArena ? layout_.offsets[slot] : 0);
   return {};
 }
 
 Result<void> Plan::prepare() {
-  const size_t bytes = static_cast<size_t>(std::max<int64_t>(layout_.temporary_bytes, kBufferAlignment));
-  std::byte* temporary = static_cast<std::byte*>(backend_->allocate(bytes));
-  if (!temporary)
-    return fail(ErrorCode::kDevice, concat("the ", backend_->name(), " backend can't allocate ", bytes,
-                                           " bytes to repack the weights; free memory and prepare again"));
-  std::byte* next = temporary;
-  for (size_t slot = 0; slot < slots_.size(); slot++) {
-    if (layout_.offsets[slot] != MemoryLayout::kTemporary) continue;
-    slots_[slot] = next;
-    next += aligned_size(schedule_.program.slots[slot].bytes);
+  const auto bytes = static_cast<size_t>(layout_.scratch_bytes);
+  std::byte* scratch = nullptr;
+  if (bytes > 0) {
+    scratch = static_cast<std::byte*>(backend_->allocate(bytes));
+    if (!scratch)
+      return fail(ErrorCode::kDevice, concat("the ", backend_->name(), " backend can't allocate ", bytes,
+                                             " bytes to repack the weights; free memory and prepare again"));
   }
-  for (const ScheduledConstant& constant : schedule_.constants)
-    std::memcpy(slots_[constant.slot], constant.data->bytes, constant.data->size);
-  std::vector<int64_t> values;
-  for (const Index& variable : schedule_.program.variables) values.push_back(variable.upper());
-  const bool done =
-      executable_->run(Phase::kPrepare, slots_.data(), values.data(), 0, schedule_.program.prepare_calls.size());
-  // Nothing reads the temporaries again, and nothing may keep their bytes.
+  const bool done = run_prepare_calls(schedule_, layout_, slots_, scratch, *executable_);
+  // What prepare calls alone read is gone: its slots show memory that stays.
   for (size_t slot = 0; slot < slots_.size(); slot++)
-    if (layout_.offsets[slot] == MemoryLayout::kTemporary) slots_[slot] = arena_->bytes;
+    if (layout_.places[slot] != MemoryLayout::Place::kArena) slots_[slot] = arena_->bytes;
   for (ScheduledConstant& constant : schedule_.constants) constant.data.reset();
-  backend_->release(temporary, bytes);
+  if (scratch) backend_->release(scratch, bytes);
   if (!done) return fail(ErrorCode::kDevice, executable_->failure());
   return {};
 }
@@ -130,6 +135,7 @@ Result<std::unique_ptr<Plan>> Plan::replicate() const {
                                         copy->statistics_.compile);
     if (!executable) return tl::unexpected<JitError>(executable.error());
     copy->executable_ = std::move(*executable);
+    if (!copy->executable_->copy_memory_of(*executable_)) return fail(ErrorCode::kDevice, copy->executable_->failure());
   }
   int64_t bytes = layout_.intermediate_bytes;
   for (const Slot& slot : schedule_.program.slots)

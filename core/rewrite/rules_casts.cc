@@ -7,32 +7,6 @@ namespace tandem::rewriting {
 
 namespace {
 
-int bits_of(DType dtype) { return dtype == DType::kBool ? 1 : static_cast<int>(8 * size_of(dtype)); }
-
-/// Every integer up to 2^this is a number of the float dtype.
-int significand_bits(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return 11;
-    case DType::kBF16:
-      return 8;
-    case DType::kF32:
-      return 24;
-    default:
-      return 53;
-  }
-}
-
-/// Every value of `from` is a value of `to`.
-bool holds(DType to, DType from) {
-  if (to == from || from == DType::kBool) return true;
-  if (to == DType::kBool) return false;
-  if (is_float(from)) return is_float(to) && (to == DType::kF64 || (to == DType::kF32 && from != DType::kF64));
-  if (is_float(to)) return bits_of(from) - (is_unsigned(from) ? 0 : 1) <= significand_bits(to);
-  if (is_unsigned(from)) return bits_of(to) > bits_of(from) || (is_unsigned(to) && bits_of(to) == bits_of(from));
-  return is_signed_integer(to) && bits_of(to) >= bits_of(from);
-}
-
 /// x -> between -> to is x -> to. Integers wrap on their way to narrower integers, floats saturate: an integer that
 /// went through a float must come out whole.
 bool skips_between(const Match& m) {
@@ -40,7 +14,7 @@ bool skips_between(const Match& m) {
   const bool saturates = is_float(between) && !is_float(from) && !is_float(to) && to != DType::kBool;
   if (saturates) return holds(between, from) && holds(to, from);
   if (holds(between, from)) return true;
-  return is_integer(from) && is_integer(between) && is_integer(to) && bits_of(between) >= bits_of(to);
+  return is_integer(from) && is_integer(between) && is_integer(to) && size_of(between) >= size_of(to);
 }
 
 bool is_whole(const Node& node, const Graph& graph) {

@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "core/schedule/access.h"
 #include "core/schedule/schedule.h"
+#include "core/schedule/storage.h"
 
 namespace tandem {
 
@@ -41,6 +42,8 @@ int own_cost(const Node& node) {
 
 /// An element computed in fewer instructions than this is computed again rather than kept.
 constexpr int kCheap = 2;
+/// Constants of so many bytes may become wider at prepare than they are stored, to be loaded without a conversion.
+constexpr int64_t kFewBytes = 32 << 10;
 
 bool is_leaf(const Node& node) { return info(node.op).op_class == OpClass::kLeaf; }
 bool is_accumulation(const Node& node) {
@@ -193,15 +196,22 @@ class Fuser {
     return root_index_of_anchor(module_, root, anchor, index).has_value();
   }
 
+  /// Is its value needed at every step? Users that cost nothing pass it on.
   bool feeds_dynamic(NodeId id) const {
-    for (NodeId user : state_[id].users)
+    for (NodeId user : state_[id].users) {
       if (state_[user].dynamic) return true;
+      const bool passes = is_rearrangement(graph_.node(user).op) || is_widening_cast(graph_, user);
+      if (passes && !state_[user].group && feeds_dynamic(user)) return true;
+    }
     return false;
   }
 
-  /// Constant expressions that are only scalars stay where they are: the builder folds them.
+  /// Constant expressions that are only scalars stay where they are: the builder folds them. What only widens many
+  /// numbers happens when they are loaded, so that weights stay as small as they are stored.
   bool worth_folding(NodeId id) const {
     const Node& node = graph_.node(id);
+    const int64_t bytes = element_count(node.shape).upper() * static_cast<int64_t>(size_of(node.dtype));
+    if (bytes > kFewBytes && is_widening_cast(graph_, id)) return false;
     return !element_count(node.shape).is(1) && (state_[id].cost > 0 || !is_elementwise(info(node.op).op_class));
   }
 
@@ -223,7 +233,8 @@ class Fuser {
   void force_operands(const Node& contraction) {
     for (NodeId operand : contraction.operands) {
       NodeId base = operand;
-      while (is_rearrangement(graph_.node(base).op)) base = graph_.node(base).operands[0];
+      while (is_rearrangement(graph_.node(base).op) || (!state_[base].dynamic && is_widening_cast(graph_, base)))
+        base = graph_.node(base).operands[0];
       if (!is_leaf(graph_.node(base)) && state_[base].forced.empty()) state_[base].forced = "operand of a contraction";
     }
   }

@@ -77,8 +77,8 @@ class ContractLowering {
           space_[*vector_axis_].is_constant() && space_[*vector_axis_].constant() % tile_.lanes == 0)
         continue;
       if (!operand.constant && consecutive) continue;
-      packed_[i] = pack_operand(program_, operand.node, space_, rank_, *vector_axis_, operand.depends, tile_,
-                                operand.constant, consecutive, graph_.node(group_.root).origin);
+      packed_[i] =
+          pack_operand(program_, operand, space_, rank_, *vector_axis_, tile_, graph_.node(group_.root).origin);
     }
   }
 
@@ -168,8 +168,9 @@ class ContractLowering {
   }
 
   ValueId element(int operand, const std::vector<Index>& index, const Index& panel, const Index& column) {
-    if (packed_[operand])
-      return to_held(lowerer_.load(packed_[operand]->buffer, packed_[operand]->index(index, panel, column)));
+    if (const auto& packed = packed_[operand])
+      return to_held(lowerer_.cast(lowerer_.load(packed->buffer, packed->index(index, panel, column)),
+                                   packed->buffer.dtype, packed->dtype));
     return to_held(lowerer_.lower(axes_.operands[operand].node, index));
   }
 

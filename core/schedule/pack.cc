@@ -1,7 +1,11 @@
 #include "core/schedule/pack.h"
 
+#include <algorithm>
+
 #include "core/base/text.h"
+#include "core/graph/movement_index.h"
 #include "core/schedule/loops.h"
+#include "core/schedule/storage.h"
 
 namespace tandem {
 
@@ -15,88 +19,210 @@ std::vector<Index> PackedOperand::index(const std::vector<Index>& space_index, c
   return result;
 }
 
-PackedOperand pack_operand(ProgramBuilder& program, NodeId operand, const Shape& space, size_t rank, size_t vector_axis,
-                           const std::vector<bool>& depends, const Tile& tile, bool constant, bool consecutive,
-                           const std::string& origin) {
-  const int width = tile.width();
+namespace {
+
+/// Elements that are read one after the other before the next column has its turn: a cache line of f32.
+constexpr int64_t kBlock = 16;
+
+/// Emits the loops that fill a packed copy.
+class Packer {
+ public:
+  Packer(ProgramBuilder& program, const ContractOperand& operand, const PackedOperand& packed, const Shape& shape,
+         const Shape& space, size_t vector_axis, const Tile& tile)
+      : program_(program),
+        operand_(operand),
+        packed_(packed),
+        shape_(shape),
+        space_(space),
+        vector_axis_(vector_axis),
+        tile_(tile),
+        lowerer_(*program.module.graph, program.buffers, program.slot_elements, builder_, program.options.capabilities,
+                 program.options.numerics),
+        at_(shape.size(), 0) {}
+
+  void run(const std::string& origin) {
+    const size_t columns = shape_.size() - 1;
+    const std::optional<size_t> runs = axis_to_transpose();
+    size_t opened = 0;
+    for (size_t axis = 0; axis < columns; axis++) {
+      if (runs == axis) continue;
+      at_[axis] = axis == 0 ? builder_.open_range(shape_[axis]) : builder_.open_loop(0, shape_[axis]);
+      opened += axis > 0;
+    }
+    zero_ = lowerer_.scalar(packed_.buffer.dtype, 0, 0);
+    live_ = max(min(space_[vector_axis_] - at_[packed_.outer] * tile_.width(), tile_.width()), 0);
+    if (runs)
+      transpose(*runs);
+    else
+      copy_rows();
+    while (opened-- > 0) builder_.close_loop();
+    std::string name = "pack";
+    for (const Dim& dim : shape_) name += concat("_", dim.upper());
+    program_.add_call(operand_.constant ? Phase::kPrepare : Phase::kStep, builder_.finish(std::move(name)),
+                      lowerer_.slots(), origin);
+  }
+
+ private:
+  /// The axis of the copy along which a constant lies consecutively, when columns don't. What is gathered lane by lane
+  /// once, at prepare, takes longer to compile than to run: plain loops serve it better.
+  std::optional<size_t> axis_to_transpose() const {
+    if (!operand_.constant || operand_.step[vector_axis_] == 1) return std::nullopt;
+    for (size_t i = packed_.outer; i < packed_.axes.size(); i++)
+      if (operand_.step[packed_.axes[i]] == 1) return i + 1;
+    return std::nullopt;
+  }
+
+  /// Reads pieces along the axis, column after column, so that each cache line of the operand is read once.
+  void transpose(size_t axis) {
+    const Index& extent = shape_[axis];
+    const bool whole = extent.is_constant() && extent.constant() % kBlock == 0;
+    const Index block = builder_.open_loop(0, extent, kBlock);
+    const auto piece = [&](const Index& begin, const Index& end, bool empty) {
+      const Index column = builder_.open_loop(begin, end);
+      const Index element = builder_.open_loop(0, whole ? Index(kBlock) : min(extent - block, kBlock));
+      at_[axis] = block + element;
+      write(column, 1, std::nullopt, empty);
+      builder_.close_loop();
+      builder_.close_loop();
+    };
+    piece(0, live_, false);
+    if (!live_.is(tile_.width())) piece(live_, tile_.width(), true);
+    builder_.close_loop();
+  }
+
+  /// Whole vectors, then the one that the end of the columns cuts, then zeros.
+  void copy_rows() {
+    const int lanes = operand_.constant && operand_.step[vector_axis_] != 1 ? 1 : tile_.lanes;
+    const Index whole = floor_div(live_, lanes) * lanes;
+    Index first = builder_.open_loop(0, whole, lanes);
+    write(first, lanes, std::nullopt, false);
+    builder_.close_loop();
+    if (!same(whole, live_)) {
+      const Index rest = live_ - whole;
+      const bool opened = open_if_positive(builder_, rest);
+      write(whole, lanes, rest, false);
+      if (opened) builder_.close_if();
+    }
+    first = builder_.open_loop(ceil_div(live_, lanes) * lanes, tile_.width(), lanes);
+    write(first, lanes, std::nullopt, true);
+    builder_.close_loop();
+  }
+
+  std::vector<Index> space_index(const Index& column) const {
+    std::vector<Index> index(space_.size(), 0);
+    for (size_t i = 0; i < packed_.axes.size(); i++) index[packed_.axes[i]] = at_[i < packed_.outer ? i : i + 1];
+    index[vector_axis_] = at_[packed_.outer] * tile_.width() + column;
+    return index;
+  }
+
+  void write(const Index& first, int lanes, const std::optional<Index>& live_lanes, bool empty) {
+    const DType dtype = packed_.buffer.dtype;
+    const Index lane = lanes > 1 ? Index::lane(lanes) : Index(0);
+    if (lanes > 1)
+      lowerer_.set_lanes(lane, lanes, live_lanes);
+    else
+      lowerer_.clear_lanes();
+    ValueId value = zero_;
+    if (!empty) value = lowerer_.cast(lowerer_.lower(operand_.node, space_index(first + lane)), packed_.dtype, dtype);
+    // Lanes beyond the last column were not loaded, but an expression may have made anything of them.
+    if (live_lanes && lanes > 1) {
+      if (builder_.type(value).lanes == 1) value = builder_.splat(value, lanes);
+      const ValueId numbers = builder_.lane_numbers(Scalar::kI32, lanes);
+      const ValueId inside = builder_.binary(Opcode::kLess, numbers, builder_.index_value(Scalar::kI32, *live_lanes));
+      value =
+          dtype == DType::kBool ? builder_.binary(Opcode::kAnd, value, inside) : builder_.select(inside, value, zero_);
+    }
+    std::vector<Index> place = at_;
+    place.back() = first + lane;
+    if (lanes > 1) lowerer_.set_lanes(lane, lanes);
+    lowerer_.store(packed_.buffer, place, value);
+    lowerer_.clear_lanes();
+  }
+
+  ProgramBuilder& program_;
+  const ContractOperand& operand_;
+  const PackedOperand& packed_;
+  const Shape& shape_;  ///< Of the copy.
+  const Shape& space_;
+  const size_t vector_axis_;
+  const Tile& tile_;
+  KernelBuilder builder_;
+  ValueLowerer lowerer_;
+  ValueId zero_ = kNoValue;
+  std::vector<Index> at_;  ///< Subscript in the copy; its last axis, the column, comes when it is written.
+  Index live_ = 0;         ///< Columns of the panel that exist.
+};
+
+/// Can an element be computed from loads and elementwise ops alone?
+bool is_computed_in_place(const ProgramBuilder& program, NodeId id) {
+  const Node& node = program.module.graph->node(id);
+  if (program.buffers.count(id) > 0 || node.op == Op::kScalar) return true;
+  if (!is_elementwise(info(node.op).op_class) && !is_rearrangement(node.op)) return false;
+  return std::all_of(node.operands.begin(), node.operands.end(),
+                     [&](NodeId operand) { return is_computed_in_place(program, operand); });
+}
+
+/// While it lives, a constant expression under the operand that has a buffer of its own is as if it had none: packing
+/// reads every element once, so that it may as well be computed there. The buffer is dropped when nobody else reads it.
+class WithoutBuffer {
+ public:
+  WithoutBuffer(ProgramBuilder& program, const ContractOperand& operand) : program_(program) {
+    const Graph& graph = *program.module.graph;
+    NodeId id = operand.node;
+    while (program.buffers.count(id) == 0 && (is_rearrangement(graph.node(id).op) || is_widening_cast(graph, id)))
+      id = graph.node(id).operands[0];
+    const auto found = program.buffers.find(id);
+    if (!operand.constant || found == program.buffers.end() || !is_elementwise(info(graph.node(id).op).op_class))
+      return;
+    hidden_.emplace(*found);
+    program.buffers.erase(found);
+    const std::vector<NodeId>& operands = graph.node(id).operands;
+    if (!std::all_of(operands.begin(), operands.end(),
+                     [&](NodeId below) { return is_computed_in_place(program, below); }))
+      restore();
+  }
+  ~WithoutBuffer() { restore(); }
+  WithoutBuffer(const WithoutBuffer&) = delete;
+  WithoutBuffer& operator=(const WithoutBuffer&) = delete;
+
+ private:
+  void restore() {
+    if (hidden_) program_.buffers.insert(*hidden_);
+    hidden_.reset();
+  }
+
+  ProgramBuilder& program_;
+  std::optional<std::pair<const NodeId, BufferRef>> hidden_;
+};
+
+}  // namespace
+
+PackedOperand pack_operand(ProgramBuilder& program, const ContractOperand& operand, const Shape& space, size_t rank,
+                           size_t vector_axis, const Tile& tile, const std::string& origin) {
   const Graph& graph = *program.module.graph;
   PackedOperand packed;
   Shape shape;
-  const Index panels = ceil_div(space[vector_axis], width);
+  const Index panels = ceil_div(space[vector_axis], tile.width());
   for (size_t axis = 0; axis < space.size(); axis++) {
     if (axis == rank) shape.push_back(panels);
-    if (axis == vector_axis || !depends[axis]) continue;
+    if (axis == vector_axis || !operand.depends[axis]) continue;
     packed.axes.push_back(axis);
     packed.outer += axis < rank;
     shape.push_back(space[axis]);
   }
   if (rank == space.size()) shape.push_back(panels);
-  shape.push_back(width);
+  shape.push_back(tile.width());
 
-  const Node& node = graph.node(operand);
   std::vector<size_t> order;
   for (size_t axis = 0; axis < shape.size(); axis++) order.push_back(axis);
-  packed.buffer.dtype = node.dtype;
+  packed.dtype = graph.node(operand.node).dtype;
+  packed.buffer.dtype = operand.constant ? storage_dtype(graph, operand.node) : packed.dtype;
   packed.buffer.strides = ordered_strides(shape, order);
-  packed.buffer.slot = program.add_slot(constant ? SlotRole::kPacked : SlotRole::kIntermediate, node.dtype,
-                                        maximum_elements(shape), concat("packed operand of ", origin));
-
-  KernelBuilder builder;
-  ValueLowerer lowerer(graph, program.buffers, program.slot_elements, builder, program.options.capabilities,
-                       program.options.numerics);
-  std::vector<Index> at;
-  for (size_t axis = 0; axis + 1 < shape.size(); axis++)
-    at.push_back(axis == 0 ? builder.open_range(shape[axis]) : builder.open_loop(0, shape[axis]));
-  const Index panel = at[packed.outer];
-  const auto space_index = [&](const Index& column) {
-    std::vector<Index> index(space.size(), 0);
-    for (size_t i = 0; i < packed.axes.size(); i++) index[packed.axes[i]] = at[i < packed.outer ? i : i + 1];
-    index[vector_axis] = panel * width + column;
-    return index;
-  };
-  const ValueId zero = lowerer.scalar(node.dtype, 0, 0);
-  // What is gathered lane by lane once, at prepare, takes longer to compile than to run: a plain loop serves it better.
-  const int lanes = constant && !consecutive ? 1 : tile.lanes;
-  const Index live = max(min(space[vector_axis] - panel * width, width), 0);
-  const auto write = [&](const Index& first, int count_lanes, const std::optional<Index>& live_lanes, bool empty) {
-    const Index lane = count_lanes > 1 ? Index::lane(count_lanes) : Index(0);
-    if (count_lanes > 1)
-      lowerer.set_lanes(lane, count_lanes, live_lanes);
-    else
-      lowerer.clear_lanes();
-    ValueId value = empty ? zero : lowerer.lower(operand, space_index(first + lane));
-    // Lanes beyond the last column were not loaded, but an expression may have made anything of them.
-    if (live_lanes && count_lanes > 1) {
-      if (builder.type(value).lanes == 1) value = builder.splat(value, count_lanes);
-      const ValueId numbers = builder.lane_numbers(Scalar::kI32, count_lanes);
-      const ValueId inside = builder.binary(Opcode::kLess, numbers, builder.index_value(Scalar::kI32, *live_lanes));
-      value = node.dtype == DType::kBool ? builder.binary(Opcode::kAnd, value, inside)
-                                         : builder.select(inside, value, zero);
-    }
-    std::vector<Index> place = at;
-    place.push_back(first + lane);
-    if (count_lanes > 1) lowerer.set_lanes(lane, count_lanes);
-    lowerer.store(packed.buffer, place, value);
-    lowerer.clear_lanes();
-  };
-  // Whole vectors, then the one that the end of the columns cuts, then zeros.
-  const Index whole = floor_div(live, lanes) * lanes;
-  Index first = builder.open_loop(0, whole, lanes);
-  write(first, lanes, std::nullopt, false);
-  builder.close_loop();
-  if (!same(whole, live)) {
-    const Index rest = live - whole;
-    const bool opened = open_if_positive(builder, rest);
-    write(whole, lanes, rest, false);
-    if (opened) builder.close_if();
-  }
-  first = builder.open_loop(ceil_div(live, lanes) * lanes, width, lanes);
-  write(first, lanes, std::nullopt, true);
-  builder.close_loop();
-  for (size_t axis = 1; axis + 1 < shape.size(); axis++) builder.close_loop();
-  std::string name = "pack";
-  for (const Dim& dim : shape) name += concat("_", dim.upper());
-  program.add_call(constant ? Phase::kPrepare : Phase::kStep, builder.finish(std::move(name)), lowerer.slots(), origin);
+  packed.buffer.slot =
+      program.add_slot(operand.constant ? SlotRole::kPacked : SlotRole::kIntermediate, packed.buffer.dtype,
+                       maximum_elements(shape), concat("packed operand of ", origin));
+  const WithoutBuffer computed_here(program, operand);
+  Packer(program, operand, packed, shape, space, vector_axis, tile).run(origin);
   return packed;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/schedule/contract_axes.h"
 #include "core/schedule/program_builder.h"
 #include "core/schedule/tile.h"
 
@@ -11,7 +12,8 @@ namespace tandem {
 /// A copy of a contraction's operand in the order in which its kernel reads it: [outer axes][panel][reduced
 /// axes][column of the panel], zero beyond the last column.
 struct PackedOperand {
-  BufferRef buffer;
+  BufferRef buffer;           ///< Of the smallest dtype that holds the operand.
+  DType dtype = DType::kF32;  ///< Of the operand: what is loaded is cast to it.
   std::vector<size_t>
       axes;          ///< Axes of the iteration space that the operand depends on, without the vector axis; outer first.
   size_t outer = 0;  ///< How many of them are output axes.
@@ -21,8 +23,7 @@ struct PackedOperand {
 };
 
 /// Adds the slot and the kernel call that pack an operand: once at prepare for constants, at every step otherwise.
-PackedOperand pack_operand(ProgramBuilder& program, NodeId operand, const Shape& space, size_t rank, size_t vector_axis,
-                           const std::vector<bool>& depends, const Tile& tile, bool constant, bool consecutive,
-                           const std::string& origin);
+PackedOperand pack_operand(ProgramBuilder& program, const ContractOperand& operand, const Shape& space, size_t rank,
+                           size_t vector_axis, const Tile& tile, const std::string& origin);
 
 }  // namespace tandem

@@ -25,6 +25,8 @@ class ProgramBuilder {
   uint32_t add_slot(SlotRole role, DType dtype, int64_t elements, std::string name);
   /// Adds a call; an equal kernel that is there already is shared. `slots` are the kernel's buffers in order.
   void add_call(Phase phase, Kernel kernel, std::vector<uint32_t> slots, std::string origin);
+  /// Takes away prepare calls whose results nobody reads, and kernels that nobody calls.
+  void drop_unread();
 
  private:
   std::unordered_map<std::string, uint32_t> kernel_numbers_;

@@ -29,6 +29,7 @@ class Scheduler {
       const NodeId output = module_.outputs[i];
       schedule_.outputs.push_back({module_.output_names[i], roots.at(output), graph_.node(output).shape});
     }
+    builder_.drop_unread();
     schedule_.program = std::move(builder_.program);
     return std::move(schedule_);
   }

@@ -86,6 +86,8 @@ class ValueLowerer {
   ValueId to_storage(ValueId value, DType dtype);
   ValueId from_storage(ValueId loaded, DType dtype);
   ValueId round_to(ValueId value, DType dtype);
+  /// A value of dtype `from` as one of dtype `to`, by the op table.
+  ValueId cast(ValueId x, DType from, DType to);
   MathContext math() const { return {builder_, fused_, capabilities_.half_conversion}; }
   bool fused() const { return fused_; }
   Numerics numerics() const { return numerics_; }
@@ -124,7 +126,6 @@ class ValueLowerer {
   ValueId limit(NodeId id, const std::vector<Index>& index);
   ValueId elementwise(const Node& node, const std::vector<Index>& index);
   ValueId unary(Op op, DType dtype, ValueId x);
-  ValueId cast(ValueId x, DType from, DType to);
   ValueId bitcast(ValueId x, DType from, DType to);
   ValueId narrow_mask(ValueId mask);
   ValueId compare(Op op, DType dtype, ValueId x, ValueId y);

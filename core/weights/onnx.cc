@@ -312,7 +312,7 @@ Result<WeightFile> read_onnx(ByteSource source, std::string origin) {
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::kMemoryLimit, concat(origin, ": not enough memory to read this ONNX file"));
   }
-  file.keep(std::move(source.owner));
+  file.keep(std::move(source));
   return file;
 }
 

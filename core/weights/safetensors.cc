@@ -220,7 +220,7 @@ Result<WeightFile> read_safetensors(ByteSource source, std::string origin) {
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::kMemoryLimit, concat(origin, ": not enough memory for the header of this safetensors file"));
   }
-  file.keep(std::move(source.owner));
+  file.keep(std::move(source));
   return file;
 }
 

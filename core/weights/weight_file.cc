@@ -10,7 +10,7 @@ namespace tandem {
 
 ByteSource ByteSource::own(std::vector<std::byte> bytes) {
   const auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
-  return {*owner, owner};
+  return {*owner, owner, {}};
 }
 
 std::string WeightTensor::type_text() const { return concat(name_of(dtype), " [", join(shape), "]"); }
@@ -52,6 +52,33 @@ Result<void> WeightFile::add(WeightTensor tensor) {
   }
   tensors_.push_back(std::move(tensor));
   return {};
+}
+
+void WeightFile::keep(std::shared_ptr<const void> owner) {
+  Holder held = *holder_;
+  held.owners.push_back(std::move(owner));
+  holder_ = std::make_shared<const Holder>(std::move(held));
+}
+
+void WeightFile::keep(ByteSource source) {
+  Holder held = *holder_;
+  held.owners.push_back(std::move(source.owner));
+  if (source.release) held.release.push_back(std::move(source.release));
+  holder_ = std::make_shared<const Holder>(std::move(held));
+}
+
+void WeightFile::keep_all_of(const WeightFile& other) {
+  Holder held = *holder_;
+  held.owners.push_back(other.holder_);
+  held.release.insert(held.release.end(), other.holder_->release.begin(), other.holder_->release.end());
+  holder_ = std::make_shared<const Holder>(std::move(held));
+}
+
+std::function<void()> WeightFile::release_of(std::span<const std::byte> bytes) const {
+  if (holder_->release.empty()) return {};
+  return [held = holder_.get(), bytes] {
+    for (const auto& release : held->release) release(bytes);
+  };
 }
 
 const WeightTensor* WeightFile::find(std::string_view name) const {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -20,11 +21,14 @@ namespace tandem {
 struct ByteSource {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
+  /// Gives memory back that bytes (of this source or of others) need while they are in use; see ConstantData::release.
+  /// Empty: the source can't.
+  std::function<void(std::span<const std::byte>)> release = {};
 
   /// Takes the bytes over.
   static ByteSource own(std::vector<std::byte> bytes);
   /// Views bytes that outlive every file made from them.
-  static ByteSource view(std::span<const std::byte> bytes) { return {bytes, nullptr}; }
+  static ByteSource view(std::span<const std::byte> bytes) { return {bytes, nullptr, {}}; }
 };
 
 /// A named tensor of a weight file: little-endian elements in row-major order, of any alignment.
@@ -65,7 +69,16 @@ class WeightFile {
   /// Adds a tensor; the name must be new and the bytes as many as dtype and shape say (else kInvalidFormat).
   Result<void> add(WeightTensor tensor);
   /// Keeps `owner` alive as long as this file or a copy of it.
-  void keep(std::shared_ptr<const void> owner) { owners_.push_back(std::move(owner)); }
+  void keep(std::shared_ptr<const void> owner);
+  /// Keeps a source's owner, and its way to give memory back.
+  void keep(ByteSource source);
+  /// Keeps everything that another file keeps.
+  void keep_all_of(const WeightFile& other);
+  /// Whatever keeps the bytes of all tensors alive.
+  std::shared_ptr<const void> holder() const { return holder_; }
+  /// Something that gives back the memory of bytes of this file that won't be read for a while; empty when none of its
+  /// sources can. It may outlive the file, but not `holder()`.
+  std::function<void()> release_of(std::span<const std::byte> bytes) const;
   /// Remembers a tensor that cannot be read, so that asking for it gives the reason.
   void add_unreadable(std::string name, std::string reason) { unreadable_[std::move(name)] = std::move(reason); }
 
@@ -89,7 +102,12 @@ class WeightFile {
   std::map<std::string, size_t, std::less<>> index_;
   std::map<std::string, std::string, std::less<>> unreadable_;
   std::map<std::string, std::string> metadata_;
-  std::vector<std::shared_ptr<const void>> owners_;
+  struct Holder {
+    std::vector<std::shared_ptr<const void>> owners;
+    std::vector<std::function<void(std::span<const std::byte>)>> release;
+  };
+  std::shared_ptr<const Holder> holder_ =
+      std::make_shared<const Holder>();  ///< Shared by copies: replaced, not changed.
 };
 
 /// Reads a weight file of either kind, told apart by content: safetensors (length and '{' of its header) or else ONNX.

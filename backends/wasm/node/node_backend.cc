@@ -9,6 +9,7 @@
 #include "backends/wasm/emit.h"
 #include "backends/wasm/node/runner_process.h"
 #include "core/base/text.h"
+#include "core/plan/memory.h"
 
 namespace tandem {
 
@@ -34,7 +35,8 @@ bool write(RunnerProcess& runner, uint32_t program, uint32_t address, const void
   return bytes == 0 || runner.send(RunnerProcess::kWrite, pieces, 2);
 }
 
-/// Where everything lies in a program's own memory: slot addresses, variable values, the slots.
+/// Where everything lies in a program's own memory: slot addresses, variable values, the plan's arena, and what only
+/// prepare calls need.
 struct Layout {
   std::vector<uint32_t> addresses;
   uint32_t slots = 0;
@@ -47,11 +49,13 @@ struct Layout {
     next = aligned(next + 4 * program.slots.size());
     variables = static_cast<uint32_t>(next);
     next = aligned(next + 4 * program.variables.size());
-    for (const Slot& slot : program.slots) {
-      addresses.push_back(static_cast<uint32_t>(next));
-      next = aligned(next + static_cast<uint64_t>(slot.bytes));
+    const MemoryLayout memory = plan_memory(program);
+    const uint64_t scratch = next + static_cast<uint64_t>(memory.arena_bytes);
+    for (size_t slot = 0; slot < program.slots.size(); slot++) {
+      const uint64_t start = memory.places[slot] == MemoryLayout::Place::kArena ? next : scratch;
+      addresses.push_back(static_cast<uint32_t>(start + static_cast<uint64_t>(memory.offsets[slot])));
     }
-    bytes = next;
+    bytes = scratch + static_cast<uint64_t>(memory.scratch_bytes);
   }
 };
 
@@ -62,6 +66,15 @@ class NodeExecutable : public Executable {
       : runner_(std::move(runner)), id_(id), slots_(program.slots), layout_(layout), binary_(std::move(binary)) {
     request_.reserve(7 + program.variables.size() + 2 * slots_.size());
     variables_ = program.variables.size();
+    std::vector<bool> seen(slots_.size(), false);
+    const auto new_constants = [&](const KernelCall& call, std::vector<uint32_t>& list) {
+      for (const uint32_t slot : call.slots) {
+        if (slots_[slot].role == SlotRole::kConstant && !seen[slot]) list.push_back(slot);
+        seen[slot] = true;
+      }
+    };
+    for (const KernelCall& call : program.prepare_calls) new_constants(call, prepare_constants_.emplace_back());
+    for (const KernelCall& call : program.step_calls) new_constants(call, step_constants_);
   }
 
   ~NodeExecutable() override {
@@ -73,7 +86,21 @@ class NodeExecutable : public Executable {
 
   bool run(Phase phase, void* const* slots, const int64_t* variables, size_t first, size_t last) noexcept override {
     std::lock_guard<std::mutex> lock(runner_->mutex());
-    if (send_slots(phase, slots) && send_run(phase, variables, first, last) && receive_slots(phase, slots)) return true;
+    const bool done = phase == Phase::kPrepare
+                          ? prepare(slots, variables, first, last)
+                          : send_slots(slots) && send_run(phase, variables, first, last) && receive_slots(phase, slots);
+    if (!done) failure_ = runner_->failure();
+    return done;
+  }
+
+  bool copy_memory_of(const Executable& source) noexcept override {
+    const auto& other = static_cast<const NodeExecutable&>(source);
+    std::lock_guard<std::mutex> lock(runner_->mutex());
+    const uint32_t ids[2] = {id_, other.id_};
+    const RunnerProcess::Piece piece{ids, sizeof(ids)};
+    uint32_t bytes = 0;
+    step_constants_ = other.step_constants_;
+    if (runner_->send(RunnerProcess::kCopy, &piece, 1) && runner_->receive(bytes)) return true;
     failure_ = runner_->failure();
     return false;
   }
@@ -82,17 +109,34 @@ class NodeExecutable : public Executable {
   std::vector<uint8_t> binary() const override { return binary_; }
 
  private:
-  bool send_slots(Phase phase, void* const* slots) {
-    for (size_t i = 0; i < slots_.size(); i++) {
-      const SlotRole role = slots_[i].role;
-      const bool is_due =
-          role == SlotRole::kConstant ? !has_constants_ : phase == Phase::kStep && is_written_before(role);
-      if (is_due && !write(*runner_, id_, layout_.addresses[i], slots[i], static_cast<size_t>(slots_[i].bytes))) {
-        return false;
-      }
+  /// Calls share the place where constants wait for them: each gets its own just before it runs.
+  bool prepare(void* const* slots, const int64_t* variables, size_t first, size_t last) {
+    const auto run_calls = [&](size_t begin, size_t end) {
+      return begin == end ||
+             (send_run(Phase::kPrepare, variables, begin, end) && receive_slots(Phase::kPrepare, slots));
+    };
+    size_t done = first;
+    for (size_t call = first; call < last; call++) {
+      if (prepare_constants_[call].empty()) continue;
+      if (!run_calls(done, call)) return false;
+      done = call;
+      for (const uint32_t slot : prepare_constants_[call])
+        if (!send_slot(slot, slots)) return false;
     }
-    has_constants_ = true;
+    return run_calls(done, last);
+  }
+
+  bool send_slots(void* const* slots) {
+    for (const uint32_t slot : step_constants_)
+      if (!send_slot(slot, slots)) return false;
+    step_constants_.clear();
+    for (uint32_t slot = 0; slot < slots_.size(); slot++)
+      if (is_written_before(slots_[slot].role) && !send_slot(slot, slots)) return false;
     return true;
+  }
+
+  bool send_slot(uint32_t slot, void* const* slots) {
+    return write(*runner_, id_, layout_.addresses[slot], slots[slot], static_cast<size_t>(slots_[slot].bytes));
   }
 
   bool send_run(Phase phase, const int64_t* variables, size_t first, size_t last) {
@@ -126,7 +170,8 @@ class NodeExecutable : public Executable {
   std::vector<uint32_t> request_;
   std::string failure_;
   size_t variables_ = 0;
-  bool has_constants_ = false;
+  std::vector<std::vector<uint32_t>> prepare_constants_;  ///< Per prepare call: those that no earlier one reads.
+  std::vector<uint32_t> step_constants_;                  ///< Read by steps alone, and not sent yet.
 };
 
 class NodeBackend : public Backend {

@@ -3,7 +3,7 @@
 // A write has no reply. The end of the input ends the process.
 import fs from 'fs';
 
-const HELLO = 1, LOAD = 2, WRITE = 3, RUN = 4, UNLOAD = 5;
+const HELLO = 1, LOAD = 2, WRITE = 3, RUN = 4, UNLOAD = 5, COPY = 6;
 const programs = new Map();
 
 function retry(action) {
@@ -77,6 +77,12 @@ function run(payload) {
   return results;
 }
 
+function copy(payload) {
+  const [target, source] = numbers(payload);
+  programs.get(target).bytes.set(programs.get(source).bytes);
+  return [];
+}
+
 for (;;) {
   const [operation, size] = readNumbers(2);
   if (operation === WRITE) {
@@ -89,6 +95,7 @@ for (;;) {
   try {
     if (operation === HELLO) parts = [textBytes(`${hasRelaxedSimd() ? 1 : 0} ${process.versions.node}`)];
     if (operation === LOAD) parts = load(payload);
+    if (operation === COPY) parts = copy(payload);
     if (operation === RUN) parts = run(payload);
     if (operation === UNLOAD) programs.delete(numbers(payload)[0]);
   } catch (error) {

@@ -19,7 +19,7 @@ namespace tandem {
 /// what belongs together. Once something went wrong it stays broken, and every call says why.
 class RunnerProcess {
  public:
-  enum Operation : uint32_t { kHello = 1, kLoad = 2, kWrite = 3, kRun = 4, kUnload = 5 };
+  enum Operation : uint32_t { kHello = 1, kLoad = 2, kWrite = 3, kRun = 4, kUnload = 5, kCopy = 6 };
   /// A piece of memory that is sent without being copied together first.
   struct Piece {
     const void* data;
