@@ -41,12 +41,24 @@ tl::unexpected<JitError> BufferView::dtype_mismatch(DType asked) const {
                                                 "; its elements are ", tandem::name_of(record_->dtype)));
 }
 
-tl::unexpected<JitError> BufferView::out_of_bounds(size_t offset, size_t count) const {
+Result<void> BufferView::check_range(size_t offset, size_t count) const {
+  if (offset <= size() && count <= size() - offset) return {};
   return fail(ErrorCode::kViewOutOfBounds, concat(subject(*record_), ": elements ", offset, " to ", offset + count,
                                                   " were asked for, it has ", record_->elements));
 }
 
 void Buffer::fill_zero() { std::memset(data_, 0, size_bytes()); }
+
+Result<void> Buffer::copy_elements(size_t to, const BufferView& source, size_t from, size_t count) {
+  if (source.dtype() != dtype())
+    return fail(ErrorCode::kDtypeMismatch, concat(subject(*record_), " can't take elements of \"", source.name(),
+                                                  "\", which are ", tandem::name_of(source.dtype())));
+  if (auto inside = source.check_range(from, count); !inside) return inside;
+  if (auto inside = check_range(to, count); !inside) return inside;
+  const size_t element = size_of(dtype());
+  std::memmove(data_ + to * element, source.data() + from * element, count * element);
+  return {};
+}
 
 Result<void> Buffer::write(DType dtype, const void* values, size_t count, std::span<const int64_t> live_shape) {
   const BufferRecord& record = *record_;

@@ -52,9 +52,11 @@ class BufferView {
   template <typename T>
   Result<std::span<const T>> span(size_t offset, size_t count) const {
     if (dtype_of<T> != record_->dtype) return dtype_mismatch(dtype_of<T>);
-    if (offset > size() || count > size() - offset) return out_of_bounds(offset, count);
+    if (auto inside = check_range(offset, count); !inside) return tl::unexpected<JitError>(inside.error());
     return std::span<const T>(reinterpret_cast<const T*>(data_) + offset, count);
   }
+  /// kViewOutOfBounds unless `count` elements from `offset` on are all inside.
+  Result<void> check_range(size_t offset, size_t count) const;
   /// A copy of the elements.
   template <typename T>
   Result<std::vector<T>> to_vector() const {
@@ -65,7 +67,6 @@ class BufferView {
 
  protected:
   tl::unexpected<JitError> dtype_mismatch(DType asked) const;
-  tl::unexpected<JitError> out_of_bounds(size_t offset, size_t count) const;
 
   const BufferRecord* record_;
   std::byte* data_;
@@ -88,7 +89,7 @@ class Buffer : public BufferView {
   template <typename T>
   Result<std::span<T>> span(size_t offset, size_t count) {
     if (dtype_of<T> != record_->dtype) return dtype_mismatch(dtype_of<T>);
-    if (offset > size() || count > size() - offset) return out_of_bounds(offset, count);
+    if (auto inside = check_range(offset, count); !inside) return tl::unexpected<JitError>(inside.error());
     return std::span<T>(reinterpret_cast<T*>(data_) + offset, count);
   }
 
@@ -109,6 +110,9 @@ class Buffer : public BufferView {
   Result<void> copy_from(const Range& values, std::initializer_list<int64_t> live_shape) {
     return copy_from(values, std::span<const int64_t>(live_shape.begin(), live_shape.size()));
   }
+  /// Copies `count` elements of another buffer, from `from` on, to here, from `to` on. kDtypeMismatch when the element
+  /// types differ, kViewOutOfBounds when they are not all inside.
+  Result<void> copy_elements(size_t to, const BufferView& source, size_t from, size_t count);
   /// All bytes 0.
   void fill_zero();
 

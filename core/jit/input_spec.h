@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,23 @@ inline InputSpec i32(std::vector<int64_t> shape) { return {std::move(shape), DTy
 inline InputSpec i64(std::vector<int64_t> shape) { return {std::move(shape), DType::kI64}; }
 inline InputSpec u8(std::vector<int64_t> shape) { return {std::move(shape), DType::kU8}; }
 inline InputSpec boolean(std::vector<int64_t> shape) { return {std::move(shape), DType::kBool}; }
+
+/// What prepare() gets for one TANDEM_INPUT or TANDEM_INPUT_ARRAY: one InputSpec, or a list for the elements of an
+/// array. One InputSpec for an array holds for all of its elements.
+class InputSpecs {
+ public:
+  InputSpecs(InputSpec spec) : specs_{std::move(spec)} {}  // NOLINT: a spec is what most inputs take
+  InputSpecs(std::initializer_list<InputSpec> each) : specs_(each), list_(true) {}
+  InputSpecs(std::vector<InputSpec> each) : specs_(std::move(each)), list_(true) {}  // NOLINT: as above
+
+  bool is_list() const { return list_; }
+  /// One for all, or one for each element.
+  const std::vector<InputSpec>& specs() const { return specs_; }
+
+ private:
+  std::vector<InputSpec> specs_;
+  bool list_ = false;
+};
 
 /// kTensor when a dimension is below 1 or the buffer would not be addressable; `input` is named.
 Result<void> check_input_spec(const std::string& input, const InputSpec& spec);

@@ -141,6 +141,12 @@ Result<BufferView> Session::output(size_t number) const {
   return BufferView(record, prepared_->plan->slot_data(record.slot));
 }
 
+Result<void> Session::copy_output(size_t number, Result<Buffer> target, size_t to, size_t from, size_t count) {
+  if (!target) return tl::unexpected<JitError>(std::move(target).error());
+  TANDEM_TRY(source, output(number));
+  return target->copy_elements(to, source, from, count);
+}
+
 std::optional<size_t> Session::input_number(std::string_view input) const {
   return number_of(declared_->inputs, input);
 }

@@ -23,11 +23,26 @@ struct NamedTensor {
   Tensor tensor;
 };
 
+/// One or several results of a build function: what `as_name(...)` of an output, a state or an array of them makes.
+class NamedTensors {
+ public:
+  NamedTensors(NamedTensor one) : all_{std::move(one)} {}  // NOLINT: an entry of a list of results
+  NamedTensors(std::string name, Tensor tensor) : all_{{std::move(name), std::move(tensor)}} {}
+  /// The elements of the array `name`, in order.
+  NamedTensors(const std::string& name, const std::vector<Tensor>& elements);
+  const std::vector<NamedTensor>& all() const { return all_; }
+
+ private:
+  std::vector<NamedTensor> all_;
+};
+
 /// What a build function returns: one tensor, or several by name.
 class Outputs {
  public:
   Outputs(Tensor tensor) { all_.push_back({"", std::move(tensor)}); }  // NOLINT: `return tensor;`
-  Outputs(std::initializer_list<NamedTensor> all) : all_(all) {}
+  Outputs(std::initializer_list<NamedTensors> all) {
+    for (const NamedTensors& some : all) all_.insert(all_.end(), some.all().begin(), some.all().end());
+  }
   Outputs(std::vector<NamedTensor> all) : all_(std::move(all)) {}  // NOLINT: `return list;`
   const std::vector<NamedTensor>& all() const { return all_; }
 
@@ -35,11 +50,31 @@ class Outputs {
   std::vector<NamedTensor> all_;
 };
 
+/// The elements of an array of inputs or states, as a build function sees them.
+class TensorArray {
+ public:
+  TensorArray(std::string name, std::vector<Tensor> elements)
+      : name_(std::move(name)), elements_(std::move(elements)) {}
+
+  /// Throws TensorError, naming array, index and count, for an index out of range.
+  const Tensor& operator[](size_t index) const;
+  size_t size() const { return elements_.size(); }
+  auto begin() const { return elements_.begin(); }
+  auto end() const { return elements_.end(); }
+  operator const std::vector<Tensor>&() const { return elements_; }  // NOLINT: for concat() and stack()
+
+ private:
+  std::string name_;
+  std::vector<Tensor> elements_;
+};
+
 /// What a build function sees: the tensors of inputs and states, and the variables as dimensions, by name.
 class Trace {
  public:
-  /// Throws TensorError for a name that isn't declared.
+  /// Throws TensorError for a name that isn't declared. Elements of an array are called "name[0]" and so on.
   const Tensor& tensor(std::string_view name) const;
+  /// The elements of an array of inputs or states. Throws TensorError for a name that isn't declared.
+  TensorArray tensors(std::string_view name) const;
   const Dim& variable(std::string_view name) const;
   const std::shared_ptr<Graph>& graph() const { return graph_; }
 
@@ -48,6 +83,7 @@ class Trace {
   std::shared_ptr<Graph> graph_;
   std::vector<NamedTensor> tensors_;
   std::vector<std::pair<std::string, Dim>> variables_;
+  std::vector<std::pair<std::string, size_t>> arrays_;  ///< Of inputs and states, with their number of elements.
 };
 using BuildFunction = std::function<Outputs(const Trace&)>;
 
@@ -81,7 +117,8 @@ struct PreparedKernel {
 /// session may be used by one thread at a time, different sessions by different threads at once.
 class Session {
  public:
-  explicit Session(std::string name = "jit");
+  /// The name stands in messages, dumps and profiles.
+  explicit Session(std::string name = "wrapper");
   ~Session();
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
@@ -98,6 +135,13 @@ class Session {
   size_t declare_state(std::string name, DType dtype, Shape shape);
   /// An output by name; with an element type, prepare() checks it.
   size_t declare_output(std::string name, std::optional<DType> dtype = {});
+  /// Arrays: `count` inputs, states or outputs (0 to kMostElements) that share a name; each element has a buffer of its
+  /// own and is called "name[0]" and so on. A count out of range is an error of prepare().
+  size_t declare_input_array(std::string name, int64_t count);
+  size_t declare_input_array(std::string name, int64_t count, DType dtype, const Shape& shape);
+  size_t declare_state_array(std::string name, int64_t count, DType dtype, const Shape& shape);
+  size_t declare_output_array(std::string name, int64_t count, std::optional<DType> dtype = {});
+  static constexpr int64_t kMostElements = 4096;
   /// A symbolic size. The result stands for it in declared shapes; the bounds may still change.
   Dim declare_variable(std::string name, int64_t min, int64_t max);
 
@@ -112,6 +156,9 @@ class Session {
   /// Traces the build function, rewrites, schedules, compiles and allocates. One spec per input that was declared
   /// without shape, in the order of declaration. After a failure another prepare() may be tried.
   Result<void> prepare(std::span<const InputSpec> specs, const BuildFunction& build, const PrepareConfig& config);
+  /// The specs of all inputs without shape, one by one, from one entry per input or array of them. kTensor for a number
+  /// that does not fit.
+  Result<std::vector<InputSpec>> flattened(std::span<const InputSpecs> specs) const;
   bool is_prepared() const { return prepared_ != nullptr; }
   /// Another session with the same plan, code and weights, and buffers of its own that start as copies of this one's.
   Result<Session> replicate() const;
@@ -138,6 +185,15 @@ class Session {
   Result<Buffer> input(size_t number);
   Result<Buffer> state(size_t number);
   Result<BufferView> output(size_t number = 0) const;
+  /// Elements of an array, by the array's number. kInputBufferNotFound for an index out of range.
+  Result<Buffer> input_element(size_t array, size_t index);
+  Result<Buffer> state_element(size_t array, size_t index);
+  Result<BufferView> output_element(size_t array, size_t index) const;
+  /// How many elements an array has.
+  size_t element_count(size_t array) const;
+  /// Copies `count` elements of an output, from `from` on, into the buffer of an input, from `to` on. kDtypeMismatch,
+  /// kViewOutOfBounds.
+  Result<void> copy_output(size_t output, Result<Buffer> target, size_t to, size_t from, size_t count);
   /// Numbers by name, for callers that have names only.
   std::optional<size_t> input_number(std::string_view name) const;
   std::optional<size_t> state_number(std::string_view name) const;
@@ -159,6 +215,8 @@ class Session {
 
   struct Preparation;
   Variable& changeable(std::string_view variable);
+  size_t declare_array(const char* kind, std::string name, int64_t count, size_t first, bool own);
+  Result<size_t> element_number(size_t array, size_t index) const;
   Result<void> set_values(std::span<const VariableValue> values);
   Result<void> set_value(size_t variable, int64_t value);
   Result<void> run();

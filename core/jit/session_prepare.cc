@@ -106,6 +106,10 @@ Result<void> Session::Preparation::check_names() const {
     if (auto added = add(input.name); !added) return added;
   for (const auto& state : declared.states)
     if (auto added = add(state.name); !added) return added;
+  for (const auto& array : declared.arrays)
+    if (!array.valid())
+      return fail(ErrorCode::kTensor, concat("the array \"", array.name, "\" of \"", declared.name, "\" has ",
+                                             array.count, " elements; it may have 0 to ", kMostElements));
   return {};
 }
 
@@ -160,6 +164,8 @@ Result<void> Session::Preparation::make_inputs(std::span<const InputSpec> specs)
                                            next + 1, " belongs to no input; ", kEmptyHint));
   for (const auto& state : declared.states)
     if (auto added = add_input("state", state.name, state.dtype, state.shape); !added) return added;
+  for (const auto& array : declared.arrays)
+    if (array.kind != std::string_view("output")) trace.arrays_.emplace_back(array.name, array.size());
   return {};
 }
 

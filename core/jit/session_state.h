@@ -29,11 +29,23 @@ struct Session::Declarations {
     std::string name;
     std::optional<DType> dtype;
   };
+  /// Elements `first` .. `first + size() - 1` of the inputs, states or outputs.
+  struct Array {
+    const char* kind;  ///< "input", "state" or "output".
+    std::string name;
+    int64_t count;  ///< As declared, which may be out of range.
+    size_t first;
+    bool own;  ///< Element type and shape are declared.
+
+    bool valid() const { return count >= 0 && count <= kMostElements; }
+    size_t size() const { return valid() ? static_cast<size_t>(count) : 0; }
+  };
   std::string name;
   std::vector<Input> inputs;
   std::vector<State> states;
   std::vector<Output> outputs;
   std::vector<Variable> variables;
+  std::vector<Array> arrays;
 
   Variable* find(std::string_view variable);
   /// "declared: b, t": for messages.

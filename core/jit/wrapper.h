@@ -2,6 +2,8 @@
 
 #include <array>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -74,8 +76,8 @@ struct VariableCulprit<Wrapper, given, needed> {
 template <typename Culprit, int given, int needed>
 struct CheckInputSpecs {
   static_assert(given == needed,
-                "prepare() takes one InputSpec for each TANDEM_INPUT that states no shape; the culprit is named in the "
-                "template arguments of CheckInputSpecs");
+                "prepare() takes one InputSpec for each TANDEM_INPUT that states no shape, one or a list for each such "
+                "TANDEM_INPUT_ARRAY; the culprit is named in the template arguments of CheckInputSpecs");
   static constexpr bool value = given == needed;
 };
 template <typename Culprit, int given, int needed>
@@ -86,19 +88,66 @@ struct CheckVariableValues {
   static constexpr bool value = given == needed;
 };
 
+/// May an output or variable be called so? What every wrapper has already would be hidden.
+constexpr bool is_free_name(std::string_view name) {
+  constexpr std::string_view taken[] = {"build",
+                                        "model",
+                                        "session",
+                                        "prepare",
+                                        "prepare_with_config",
+                                        "is_prepared",
+                                        "execute",
+                                        "execute_with_vars",
+                                        "execute_bound",
+                                        "execute_profiled",
+                                        "execute_with_vars_profiled",
+                                        "reset",
+                                        "output",
+                                        "buffers",
+                                        "output_buffers",
+                                        "input_buffer_ids",
+                                        "prepared_kernels",
+                                        "replicate"};
+  for (const std::string_view each : taken)
+    if (name == each) return false;
+  return true;
+}
+
 /// Calls a build function with what its parameter types name.
 template <typename Model, typename... Arguments>
 Outputs call_build(Outputs (*build)(const Model&, const Arguments&...), const Model& model, const Trace& trace) {
   return build(model, Arguments(trace)...);
 }
 
-/// What messages call the sessions of a model.
-template <typename Model>
-constexpr const char* session_name() {
+/// The type's own name, without namespaces: what the compiler calls it stands in the name of this function.
+template <typename Type>
+constexpr std::string_view own_name() {
+#if defined(__clang__) || defined(__GNUC__)
+  constexpr std::string_view function = __PRETTY_FUNCTION__;
+  constexpr std::string_view before = "Type = ";
+  constexpr size_t begin = function.find(before) + before.size();
+  // GCC goes on with "; std::string_view = ...", Clang with "]".
+  constexpr std::string_view type = function.substr(begin, function.find_first_of(";]", begin) - begin);
+  // The last "::" that is in no template argument.
+  size_t name = 0, depth = 0;
+  for (size_t i = 0; i < type.size(); i++) {
+    if (type[i] == '<' || type[i] == '(' || type[i] == '{') depth++;
+    if (type[i] == '>' || type[i] == ')' || type[i] == '}') depth--;
+    if (type[i] == ':' && depth == 0) name = i + 1;
+  }
+  return type.substr(name);
+#else
+  return "wrapper";
+#endif
+}
+
+/// What messages and dumps call a wrapper: `kSessionName` of its model, or its own name.
+template <typename Wrapper, typename Model>
+constexpr std::string_view session_name() {
   if constexpr (requires { Model::kSessionName; })
     return Model::kSessionName;
   else
-    return "jit";
+    return own_name<Wrapper>();
 }
 
 }  // namespace jit_detail
@@ -117,7 +166,8 @@ constexpr const char* session_name() {
 /// read nothing that changes between steps. Different wrappers may be used by different threads at once, one wrapper by
 /// one thread at a time.
 ///
-/// A model with a `static constexpr const char* kSessionName` is called so in messages.
+/// Messages, dumps and profiles call it by its own name, "Mixer", or by the `static constexpr const char* kSessionName`
+/// of its model.
 template <typename Derived, typename Model>
 class Wrapper {
  public:
@@ -159,9 +209,11 @@ class Wrapper {
   [[nodiscard]] Result<void> execute_with_vars(std::span<const VariableValue> values) {
     return session_.execute_with_vars(values);
   }
-  /// One value per TANDEM_VAR, in their order, without names.
+  /// One whole number per TANDEM_VAR, in their order, without names.
   template <typename... Values>
   [[nodiscard]] Result<void> execute_bound(const Values&... values) {
+    static_assert(((std::is_integral_v<Values> && !std::is_same_v<Values, bool>) && ...),
+                  "execute_bound() takes whole numbers, one for each TANDEM_VAR");
     constexpr int given = static_cast<int>(sizeof...(Values));
     constexpr int needed = jit_detail::variables_of<Derived>;
     using Culprit = typename jit_detail::VariableCulprit<Derived, given, needed>::type;
@@ -204,12 +256,14 @@ class Wrapper {
     constexpr int needed = jit_detail::specs_of<Derived>;
     using Culprit = typename jit_detail::SpecCulprit<Derived, given, needed>::type;
     if constexpr (jit_detail::CheckInputSpecs<Culprit, given, needed>::value) {
-      static_assert((std::is_convertible_v<std::tuple_element_t<numbers, std::tuple<Arguments...>>, InputSpec> && ...),
-                    "prepare() takes InputSpecs: f32({1, 64}), i32({4}), InputSpec{shape, dtype}");
+      static_assert((std::is_convertible_v<std::tuple_element_t<numbers, std::tuple<Arguments...>>, InputSpecs> && ...),
+                    "prepare() takes InputSpecs: f32({1, 64}), i32({4}), InputSpec{shape, dtype}; for an array also a "
+                    "list of them, InputSpecs{f32({1}), f32({2})}");
       static_assert(
           std::is_convertible_v<std::tuple_element_t<sizeof...(numbers), std::tuple<Arguments...>>, PrepareConfig>,
           "prepare_with_config() takes a PrepareConfig as its last argument");
-      const std::vector<InputSpec> specs{std::get<numbers>(all)...};
+      const std::vector<InputSpecs> given_specs{InputSpecs(std::get<numbers>(all))...};
+      TANDEM_TRY(specs, session_.flattened(given_specs));
       return session_.prepare(
           specs, [this](const Trace& trace) { return jit_detail::call_build(&Derived::build, *model_, trace); },
           std::get<sizeof...(numbers)>(all));
@@ -219,7 +273,7 @@ class Wrapper {
   }
 
   std::shared_ptr<const Model> model_;
-  Session session_{jit_detail::session_name<Model>()};
+  Session session_{std::string(jit_detail::session_name<Derived, Model>())};
 };
 
 }  // namespace tandem

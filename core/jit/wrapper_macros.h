@@ -7,8 +7,15 @@
 
 /// TANDEM_INPUT(name): shape and element type come with prepare(). TANDEM_INPUT(name, f32, b, 64, t): they stand here;
 /// dimensions are numbers, variables declared above, or expressions of them.
-/// Gives `name_mut()` (a checked Buffer) and `name_view<T>()` (its elements).
+/// Gives `name_mut()` (a checked Buffer), `name_view<T>()` (its elements) and `copy_output_to_name(output, to, from,
+/// count)`, which copies elements of the output of this number.
 #define TANDEM_INPUT(...) TANDEM_DETAIL_CHOOSE(TANDEM_DETAIL_INPUT, __VA_ARGS__)
+
+/// TANDEM_INPUT_ARRAY(name, count), TANDEM_INPUT_ARRAY(name, count, f32, b, 64, t): inputs that share a name, each with
+/// a buffer of its own; the count may read `model`. prepare() takes one InputSpec for all, or InputSpecs{...} with one
+/// for each. The build function sees a TensorArray: `name[i]`, `name.size()`, a range. Gives `name_mut(i)`,
+/// `name_view<T>(i)`, `name_count()` and `copy_output_to_name(i, output, to, from, count)`.
+#define TANDEM_INPUT_ARRAY(name, ...) TANDEM_DETAIL_PICK(TANDEM_DETAIL_INPUT_ARRAY, __VA_ARGS__)(name, __VA_ARGS__)
 
 /// TANDEM_STATE(name, f32, 1, 128): a tensor that stays in the plan, zero at first. The build function takes it as an
 /// argument and returns its new value as `as_name(tensor)`. Gives `name_mut()` and `name_view<T>()`.
@@ -18,17 +25,30 @@
   TANDEM_DETAIL_TENSOR(name, state) \
   static ::tandem::NamedTensor as_##name(::tandem::Tensor tensor) { return {#name, ::std::move(tensor)}; }
 
+/// TANDEM_STATE_ARRAY(name, count, f32, 1, 128): states that share a name. The build function returns their new values
+/// as `as_name({tensors})`. Gives what an array of inputs gives.
+#define TANDEM_STATE_ARRAY(name, count, dtype, ...) \
+  size_t name##_array_ = this->session_.declare_state_array( \
+      #name, TANDEM_DETAIL_OF_MODEL(count), ::tandem::dtype_words::dtype, ::tandem::Shape{__VA_ARGS__}); \
+  TANDEM_DETAIL_TENSORS(name, state) \
+  TANDEM_DETAIL_AS_ARRAY(name)
+
 /// TANDEM_OUTPUT(name) or TANDEM_OUTPUT(name, f32): an output by name. The build function returns
 /// `{as_name(tensor), ...}`. Gives `name()` and `name_view<T>()`, valid until the next execute.
 #define TANDEM_OUTPUT(...) TANDEM_DETAIL_CHOOSE(TANDEM_DETAIL_OUTPUT, __VA_ARGS__)
 
+/// TANDEM_OUTPUT_ARRAY(name, count) or TANDEM_OUTPUT_ARRAY(name, count, f32): outputs that share a name, returned as
+/// `as_name({tensors})`. Gives `name(i)`, `name_view<T>(i)` and `name_count()`.
+#define TANDEM_OUTPUT_ARRAY(name, ...) TANDEM_DETAIL_PICK(TANDEM_DETAIL_OUTPUT_ARRAY, __VA_ARGS__)(name, __VA_ARGS__)
+
 /// TANDEM_VAR(name, min, max): a symbolic size; the bounds may read `model`. Gives `with_name_bound(max)`,
 /// `with_name_min_bound(min)` and `with_name_fixed(value)`, for use before prepare().
 #define TANDEM_VAR(name, min, max) \
+  TANDEM_DETAIL_FREE_NAME(name) \
   ::tandem::Dim name = this->session_.declare_variable( \
       #name, \
-      [](const ModelType& model) { return static_cast<void>(model), static_cast<int64_t>(min); }(*this->model_), \
-      [](const ModelType& model) { return static_cast<void>(model), static_cast<int64_t>(max); }(*this->model_)); \
+      TANDEM_DETAIL_OF_MODEL(min), \
+      TANDEM_DETAIL_OF_MODEL(max)); \
   struct name##_MUST_BE_A_DECLARED_INPUT_STATE_OR_VARIABLE : ::tandem::Dim { \
     explicit name##_MUST_BE_A_DECLARED_INPUT_STATE_OR_VARIABLE(const ::tandem::Trace& trace) \
         : ::tandem::Dim(trace.variable(#name)) {} \
@@ -53,6 +73,14 @@
 
 // Details.
 
+#define TANDEM_DETAIL_FREE_NAME(name) \
+  static_assert(::tandem::jit_detail::is_free_name(#name), \
+                "\"" #name "\" is a method of every wrapper: give the output or variable another name");
+
+// A number that may read `model`.
+#define TANDEM_DETAIL_OF_MODEL(expression) \
+  [](const ModelType& model) { return static_cast<void>(model), static_cast<int64_t>(expression); }(*this->model_)
+
 #define TANDEM_DETAIL_INPUT_ONE(name) \
   size_t name##_slot_ = this->session_.declare_input(#name); \
   TANDEM_DETAIL_TENSOR(name, input) \
@@ -69,11 +97,62 @@
   size_t name##_slot_ = this->session_.declare_output(#name, ::tandem::dtype_words::dtype); \
   TANDEM_DETAIL_RESULT(name)
 
+#define TANDEM_DETAIL_INPUT_ARRAY_ONE(name, count) \
+  size_t name##_array_ = this->session_.declare_input_array(#name, TANDEM_DETAIL_OF_MODEL(count)); \
+  TANDEM_DETAIL_TENSORS(name, input) \
+  TANDEM_DETAIL_COUNT(name, spec, name##_GETS_NO_InputSpec)
+#define TANDEM_DETAIL_INPUT_ARRAY_MORE(name, count, dtype, ...) \
+  size_t name##_array_ = this->session_.declare_input_array( \
+      #name, TANDEM_DETAIL_OF_MODEL(count), ::tandem::dtype_words::dtype, ::tandem::Shape{__VA_ARGS__}); \
+  TANDEM_DETAIL_TENSORS(name, input)
+#define TANDEM_DETAIL_OUTPUT_ARRAY_ONE(name, count) \
+  size_t name##_array_ = this->session_.declare_output_array(#name, TANDEM_DETAIL_OF_MODEL(count)); \
+  TANDEM_DETAIL_RESULTS(name)
+#define TANDEM_DETAIL_OUTPUT_ARRAY_MORE(name, count, dtype) \
+  size_t name##_array_ = this->session_.declare_output_array(#name, TANDEM_DETAIL_OF_MODEL(count), \
+                                                             ::tandem::dtype_words::dtype); \
+  TANDEM_DETAIL_RESULTS(name)
+
+#define TANDEM_DETAIL_AS_ARRAY(name) \
+  static ::tandem::NamedTensors as_##name(const ::std::vector<::tandem::Tensor>& tensors) { return {#name, tensors}; }
+
+#define TANDEM_DETAIL_TENSORS(name, kind) \
+  size_t name##_count() const { return this->session_.element_count(name##_array_); } \
+  [[nodiscard]] ::tandem::Result<::tandem::Buffer> name##_mut(size_t index) { \
+    return this->session_.kind##_element(name##_array_, index); \
+  } \
+  template <typename T> \
+  [[nodiscard]] ::tandem::Result<::std::span<T>> name##_view(size_t index) { \
+    return name##_mut(index).and_then([](::tandem::Buffer buffer) { return buffer.span<T>(); }); \
+  } \
+  ::tandem::Result<void> copy_output_to_##name(size_t index, size_t output, size_t to, size_t from, size_t count) { \
+    return this->session_.copy_output(output, name##_mut(index), to, from, count); \
+  } \
+  struct name##_MUST_BE_A_DECLARED_INPUT_STATE_OR_VARIABLE : ::tandem::TensorArray { \
+    explicit name##_MUST_BE_A_DECLARED_INPUT_STATE_OR_VARIABLE(const ::tandem::Trace& trace) \
+        : ::tandem::TensorArray(trace.tensors(#name)) {} \
+  };
+
+#define TANDEM_DETAIL_RESULTS(name) \
+  TANDEM_DETAIL_FREE_NAME(name) \
+  size_t name##_count() const { return this->session_.element_count(name##_array_); } \
+  [[nodiscard]] ::tandem::Result<::tandem::BufferView> name(size_t index) const { \
+    return this->session_.output_element(name##_array_, index); \
+  } \
+  template <typename T> \
+  [[nodiscard]] ::tandem::Result<::std::span<const T>> name##_view(size_t index) const { \
+    return name(index).and_then([](const ::tandem::BufferView& buffer) { return buffer.span<T>(); }); \
+  } \
+  TANDEM_DETAIL_AS_ARRAY(name)
+
 #define TANDEM_DETAIL_TENSOR(name, kind) \
   [[nodiscard]] ::tandem::Result<::tandem::Buffer> name##_mut() { return this->session_.kind(name##_slot_); } \
   template <typename T> \
   [[nodiscard]] ::tandem::Result<::std::span<T>> name##_view() { \
     return name##_mut().and_then([](::tandem::Buffer buffer) { return buffer.span<T>(); }); \
+  } \
+  ::tandem::Result<void> copy_output_to_##name(size_t output, size_t to, size_t from, size_t count) { \
+    return this->session_.copy_output(output, name##_mut(), to, from, count); \
   } \
   struct name##_MUST_BE_A_DECLARED_INPUT_STATE_OR_VARIABLE : ::tandem::Tensor { \
     explicit name##_MUST_BE_A_DECLARED_INPUT_STATE_OR_VARIABLE(const ::tandem::Trace& trace) \
@@ -81,6 +160,7 @@
   };
 
 #define TANDEM_DETAIL_RESULT(name) \
+  TANDEM_DETAIL_FREE_NAME(name) \
   [[nodiscard]] ::tandem::Result<::tandem::BufferView> name() const { return this->session_.output(name##_slot_); } \
   template <typename T> \
   [[nodiscard]] ::tandem::Result<::std::span<const T>> name##_view() const { \
@@ -117,7 +197,8 @@
 #define TANDEM_DETAIL_JOIN(a, b) TANDEM_DETAIL_JOIN_NOW(a, b)
 #define TANDEM_DETAIL_JOIN_NOW(a, b) a##b
 // PREFIX_ONE(name) for one argument, PREFIX_MORE(...) for more.
-#define TANDEM_DETAIL_CHOOSE(prefix, ...) TANDEM_DETAIL_JOIN(prefix, TANDEM_DETAIL_COUNT_WORD(__VA_ARGS__))(__VA_ARGS__)
+#define TANDEM_DETAIL_CHOOSE(prefix, ...) TANDEM_DETAIL_PICK(prefix, __VA_ARGS__)(__VA_ARGS__)
+#define TANDEM_DETAIL_PICK(prefix, ...) TANDEM_DETAIL_JOIN(prefix, TANDEM_DETAIL_COUNT_WORD(__VA_ARGS__))
 #define TANDEM_DETAIL_COUNT_WORD(...) \
   TANDEM_DETAIL_SELECT(__VA_ARGS__, _MORE, _MORE, _MORE, _MORE, _MORE, _MORE, _MORE, _MORE, _MORE, _MORE, _MORE, \
                        _MORE, _MORE, _MORE, _MORE, _ONE, _NONE)

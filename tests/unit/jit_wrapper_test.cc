@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 #include <tandem/tandem.h>
 
+#include <cstdio>
 #include <stdexcept>
+
+#include "core/base/text.h"
 
 namespace tandem {
 namespace {
@@ -63,7 +66,7 @@ TEST_P(JitWrapper, RefusesWrongVariables) {
   ASSERT_TRUE(mixer.prepare_with_config(f32({1, 2}), on(GetParam())));
   auto wrong = mixer.execute_with_vars({{"t", 9}});
   ASSERT_FALSE(wrong);
-  EXPECT_EQ(wrong.error().text(), "Variable: variable \"t\" = 9 of \"jit\" is outside its bounds 1 to 8");
+  EXPECT_EQ(wrong.error().text(), "Variable: variable \"t\" = 9 of \"Mixer\" is outside its bounds 1 to 8");
   wrong = mixer.execute_with_vars({{"time", 3}});
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().code, ErrorCode::kVariable);
@@ -142,6 +145,29 @@ TEST(JitErrors, AFailedPrepareMayBeTriedAgain) {
   mixer.with_t_bound(4);
   ASSERT_TRUE(mixer.prepare_with_config(f32({1, 2}), on("interpreter")));
   EXPECT_EQ(mixer.prepare_with_config(f32({1, 2}), on("interpreter")).error().code, ErrorCode::kRuntime);
+}
+
+struct Branded {
+  static constexpr const char* kSessionName = "brand";
+};
+struct Worn : Wrapper<Worn, Branded> {
+  using Wrapper::Wrapper;
+};
+
+TEST(JitNames, AWrapperIsCalledByItsOwnName) {
+  EXPECT_EQ(Mixer(MixerModel{}).session().name(), "Mixer");
+  EXPECT_EQ(Worn(Branded{}).session().name(), "brand");
+  EXPECT_EQ(jit_detail::own_name<std::pair<int, std::vector<float>>>().substr(0, 9), "pair<int,");
+
+  const std::string folder = testing::TempDir();
+  PrepareConfig config = on("interpreter");
+  config.debug.folder = folder;
+  Mixer mixer(MixerModel{});
+  ASSERT_TRUE(mixer.prepare_with_config(f32({1, 2}), config));
+  for (const char* stage : {"1-summary", "2-graph", "3-rewritten", "4-schedule", "5-kernel", "6-source"}) {
+    const std::string path = concat(folder, "/Mixer.", stage, ".txt");
+    EXPECT_EQ(std::remove(path.c_str()), 0) << path;
+  }
 }
 
 struct Thrower : Wrapper<Thrower, std::string> {
