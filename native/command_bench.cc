@@ -117,9 +117,9 @@ struct BenchCommand {
     TANDEM_TRY(times, time_steps(prepared));
     const Plan& plan = *prepared.session->plan();
     int64_t bytes = 0, flops = 0;
-    for (const KernelCall& call : plan.program().step_calls) {
-      flops += plan.program().kernels[call.kernel].flops;
-      for (const uint32_t slot : call.slots) bytes += plan.program().slots[slot].bytes;
+    for (const Work& work : plan.schedule().step_work) {
+      flops += work.flops.upper();
+      bytes += work.bytes.upper();
     }
     return nlohmann::ordered_json{
         {"model", model},
@@ -138,7 +138,7 @@ struct BenchCommand {
     std::snprintf(line, sizeof line,
                   "%s, %s\nstep: median %.2f us, fastest %.2f us, 99 of 100 within %.2f us\n"
                   "prepare: %.1f ms the first time, %.1f ms with kernels from the cache\n"
-                  "a step does %.3f Mflop on buffers of %.3f MB\n",
+                  "a step does %.3f Mflop and moves %.3f MB\n",
                   result["model"].get<std::string>().c_str(), result["target"].get<std::string>().c_str(),
                   result["step_us"]["median"].get<double>(), result["step_us"]["min"].get<double>(),
                   result["step_us"]["p99"].get<double>(), result["prepare_ms"]["cold"].get<double>(),

@@ -97,41 +97,42 @@ struct ShowCommand : Prepared {
 struct ProfileCommand : Prepared {
   using Prepared::Prepared;
   int64_t steps = 200;
+  std::string vars, format = "table";
 
   Result<std::string> text() const {
     if (auto checked = check_range("--steps", steps, 1, kMostSteps); !checked)
       return tl::unexpected<JitError>(checked.error());
+    if (format != "table" && format != "json" && format != "trace")
+      return fail(ErrorCode::kInvalidArgument, concat("--format is \"", format, "\": use table, json or trace"));
+    TANDEM_TRY(values, parse_variables(vars));
     TANDEM_TRY(config, target.config());
     TANDEM_TRY(prepared, prepare(config));
     report_target_notes(config);
     std::vector<KernelProfile> best;
     for (int64_t i = 0; i < steps; ++i) {
-      TANDEM_TRY(profiles, prepared.session->execute_profiled());
+      TANDEM_TRY(profiles, prepared.session->execute_with_vars_profiled(values));
       if (best.empty()) best = profiles;
-      for (size_t k = 0; k < best.size(); ++k) best[k].wall_us = std::min(best[k].wall_us, profiles[k].wall_us);
+      for (size_t k = 0; k < best.size(); ++k) best[k].seconds = std::min(best[k].seconds, profiles[k].seconds);
     }
-    return table(best, *prepared.session->plan(), config);
+    settle_profile(best);
+    if (format == "json") return profile_json(best);
+    if (format == "trace") return profile_trace(best, concat(model, ", ", target_text(config)));
+    return profile_table(best) + summary(best, *prepared.session->plan(), config);
   }
 
-  static std::string table(const std::vector<KernelProfile>& profiles, const Plan& plan, const PrepareConfig& config) {
+  static std::string summary(const std::vector<KernelProfile>& profiles, const Plan& plan,
+                             const PrepareConfig& config) {
     double total = 0;
-    for (const KernelProfile& profile : profiles) total += profile.wall_us;
+    for (const KernelProfile& profile : profiles) total += profile.seconds;
     char line[512];
-    std::string text = "  share        us      flops      bytes  kernel (origin)\n";
-    for (const KernelProfile& profile : profiles) {
-      std::snprintf(line, sizeof line, "%6.1f%% %9.2f %10lld %10lld  %s (%s)\n",
-                    total > 0 ? 100 * profile.wall_us / total : 0, profile.wall_us,
-                    static_cast<long long>(profile.flops), static_cast<long long>(profile.bytes),
-                    profile.kernel.c_str(), profile.origin.c_str());
-      text += line;
-    }
     const PlanStatistics& s = plan.statistics();
     std::snprintf(line, sizeof line,
                   "%zu calls, %.2f us in kernels at their fastest (%s)\nprepared in %.1f ms: schedule %.1f, compile "
                   "%.1f (%d units compiled, %d from the cache), weights %.1f\n",
-                  profiles.size(), total, target_text(config).c_str(), s.schedule_ms + s.compile_ms + s.prepare_ms,
-                  s.schedule_ms, s.compile_ms, s.compile.compiled_units, s.compile.cached_units, s.prepare_ms);
-    return text + line;
+                  profiles.size(), 1e6 * total, target_text(config).c_str(),
+                  s.schedule_ms + s.compile_ms + s.prepare_ms, s.schedule_ms, s.compile_ms, s.compile.compiled_units,
+                  s.compile.cached_units, s.prepare_ms);
+    return line;
   }
 };
 
@@ -160,6 +161,9 @@ void add_profile_command(CLI::App& tool, int& exit_code) {
   CLI::App& command = *tool.add_subcommand("profile", "Time the kernels of a model, one by one");
   state->add_to(command);
   command.add_option("--steps", state->steps, "How often, 1 to 1000000; the fastest of each kernel counts")
+      ->capture_default_str();
+  command.add_option("--vars", state->vars, "Values of variables, such as b=1,t=300; others have their upper bound");
+  command.add_option("--format", state->format, "table, json, or trace (for chrome://tracing and Perfetto)")
       ->capture_default_str();
   command.callback([state, &exit_code] { run_and_write(*state, exit_code); });
 }

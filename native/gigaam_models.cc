@@ -249,6 +249,13 @@ PreparedModel shown(std::shared_ptr<void> owner, Session& session, Clock::time_p
   return {std::move(owner), &session, [&session] { return session.execute(); }, taken};
 }
 
+/// A lane of full length: beyond a lane's length nothing is computed, so that zeros would show an empty step.
+template <typename Jit>
+Result<void> fill_lane(Jit& jit) {
+  TANDEM_TRY(lengths, jit.lengths_mut());
+  return lengths.copy_from(std::vector<int32_t>{static_cast<int32_t>(kShownFrames)});
+}
+
 Result<PreparedModel> prepare_mel(const ModelRequest& request) {
   TANDEM_TRY(source, source_of(request, WeightFile("--weights")));
   const auto start = Clock::now();
@@ -266,6 +273,7 @@ Result<PreparedModel> prepare_encoder(const ModelRequest& request) {
   const auto start = Clock::now();
   TANDEM_TRY(encoder, GigaAmEncoder::create(model, {1, kShownFrames, true}, request.config));
   const auto owner = std::make_shared<GigaAmEncoder>(std::move(encoder));
+  if (auto filled = fill_lane(owner->jit()); !filled) return tl::unexpected<JitError>(filled.error());
   return shown(owner, owner->jit().session(), start);
 }
 
@@ -275,6 +283,7 @@ Result<PreparedModel> prepare_head(const ModelRequest& request, GigaAmHead head)
   const auto start = Clock::now();
   TANDEM_TRY(recognizer, GigaAmRecognizer::create(model, {1, kShownFrames, true}, request.config));
   const auto owner = std::make_shared<GigaAmRecognizer>(std::move(recognizer));
+  if (auto filled = fill_lane(owner->jit()); !filled) return tl::unexpected<JitError>(filled.error());
   return shown(owner, owner->jit().session(), start);
 }
 

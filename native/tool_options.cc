@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -73,6 +74,23 @@ ExitCode report_error(const JitError& error) {
 
 JitError missing_argument(const std::string& command, const std::string& name) {
   return {ErrorCode::kInvalidArgument, concat(name, " is missing; see tandem ", command, " --help")};
+}
+
+Result<std::vector<VariableValue>> parse_variables(std::string_view text) {
+  std::vector<VariableValue> values;
+  while (!text.empty()) {
+    const std::string_view entry = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), entry.size() + 1));
+    const size_t equals = entry.find('=');
+    const std::string_view number = equals == std::string_view::npos ? "" : entry.substr(equals + 1);
+    VariableValue value{entry.substr(0, equals), 0};
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value.value);
+    if (value.name.empty() || number.empty() || error != std::errc() || end != number.data() + number.size())
+      return fail(ErrorCode::kInvalidArgument,
+                  concat("--vars has \"", entry, "\": write names and whole numbers, such as b=1,t=300"));
+    values.push_back(value);
+  }
+  return values;
 }
 
 Result<void> check_range(const std::string& name, int64_t value, int64_t low, int64_t high) {

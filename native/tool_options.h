@@ -6,6 +6,7 @@
 
 #include "core/audio/segmentation.h"
 #include "core/jit/prepare_config.h"
+#include "core/jit/session.h"
 #include "native/segment_output.h"
 
 namespace tandem {
@@ -26,6 +27,9 @@ JitError missing_argument(const std::string& command, const std::string& name);
 inline constexpr int64_t kMostSteps = 1'000'000;
 /// kInvalidArgument when the value of the option `name` isn't from `low` to `high`.
 Result<void> check_range(const std::string& name, int64_t value, int64_t low, int64_t high);
+/// "b=1,t=300" as values for the variables of a call; the names are views of `text`. kInvalidArgument for anything
+/// else.
+Result<std::vector<VariableValue>> parse_variables(std::string_view text);
 /// "tandem: note: ..." on standard error.
 void report_note(const std::string& note);
 /// Writes all of it to standard output; kRuntime with the system's reason (a full disk, a closed pipe).

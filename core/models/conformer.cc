@@ -66,10 +66,12 @@ ConformerLayer::FeedForward ConformerLayer::feed_forward(const GigaAmWeights& we
 }
 
 Tensor ConformerLayer::FeedForward::forward(const Tensor& x) const {
+  const Scope scope(x, "feed_forward");
   return apply(linear2, silu(apply(linear1, normalise(norm, x))));
 }
 
 Tensor ConformerLayer::attention(const Tensor& x, const RotaryTables& rotary, const Tensor& lengths) const {
+  const Scope scope(x, "attention");
   const Dim b = x.dim(0), t = x.dim(1);
   const Shape split = {b, t, config_.n_heads, config_.head_size()};
   const auto heads = [&split](const Tensor& y) { return y.reshape(split).permute({0, 2, 1, 3}); };
@@ -83,6 +85,7 @@ Tensor ConformerLayer::attention(const Tensor& x, const RotaryTables& rotary, co
 }
 
 Tensor ConformerLayer::convolution(const Tensor& x, const Tensor& lengths) const {
+  const Scope scope(x, "convolution");
   Tensor y = glu(apply(pointwise1_, normalise(norm_convolution_, x)), -1);
   y = y.limit(1, lengths).transpose(1, 2);
   y = conv1d(y, depthwise_.weight, depthwise_.bias,
@@ -119,6 +122,7 @@ Conformer::Conformer(const ConformerConfig& config, const GigaAmWeights& weights
 }
 
 EncodedBatch Conformer::subsample(Tensor mel, Tensor lengths) const {
+  const Scope scope(mel, "subsampling");
   const bool flat = config_.subsampling == Subsampling::kConv1d;
   const int64_t pad = (config_.subs_kernel_size - 1) / 2;
   // v3 [b, channels, t]; v2 [b, channels, t, features].
@@ -158,11 +162,13 @@ EncodedBatch Conformer::forward_batch(const Tensor& mel, const Tensor& lengths, 
     throw TensorError(concat("t may be ", t.upper(), " mel frames, but the positions of the encoder end at ",
                              config_.most_frames(), "; set a smaller upper bound"),
                       ErrorCode::kInvalidArgument);
+  const Scope scope(mel, "encoder");
   auto [x, encoded_lengths] =
       subsample(mel.shrink({{0, b}, {0, config_.feat_in}, {0, t}}), lengths.shrink({{0, b}}).cast(DType::kI32));
   if (trace != nullptr) trace->push_back(x);
   const RotaryTables rotary = rotary_tables(x.dim(1));
   for (size_t i = 0; i < layers_.size(); ++i) {
+    const Scope layer(x, concat("layers.", i));
     x = layers_[i].forward(x, rotary, encoded_lengths, i == 0 ? trace : nullptr);
     if (trace != nullptr) trace->push_back(x);
   }

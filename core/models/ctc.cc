@@ -10,6 +10,7 @@ CtcHead::CtcHead(const GigaAmWeights& weights)
     : weight_(weights("head.decoder_layers.0.weight").squeeze(2)), bias_(weights("head.decoder_layers.0.bias")) {}
 
 Tensor CtcHead::forward(const Tensor& encoded) const {
+  const Scope scope(encoded, "ctc");
   return log_softmax(linear(encoded.cast(DType::kF32), weight_, bias_), -1);
 }
 

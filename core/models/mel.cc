@@ -48,6 +48,7 @@ Tensor MelFrontEnd::forward(const Tensor& samples) const {
     throw TensorError(concat("the mel front end needs at least ", config_.fewest_samples(), " samples, but may get ",
                              samples.dim(-1).lower()),
                       ErrorCode::kTooShort);
+  const Scope scope(samples, "mel");
   Tensor signal = samples.cast(DType::kF64);
   if (samples.dtype() == DType::kI16) signal = signal * (1.0 / 32768.0);
   if (config_.center) {

@@ -22,6 +22,7 @@ RnntHead::RnntHead(const GigaAmHeadConfig& config, const GigaAmWeights& weights)
 }
 
 Tensor RnntHead::project(const Tensor& encoded) const {
+  const Scope scope(encoded, "joint");
   return linear(encoded.cast(DType::kF32), encoder_weight_, encoder_bias_);
 }
 
@@ -34,6 +35,7 @@ Tensor RnntHead::predict(const Tensor& labels, const Tensor& h, const Tensor& c)
   std::vector<Tensor> new_h, new_c;
   const std::vector<Tensor> old_h = h.chunk(1, config_.pred_rnn_layers), old_c = c.chunk(1, config_.pred_rnn_layers);
   for (size_t i = 0; i < cells_.size(); ++i) {
+    const Scope scope(x, concat("predictor.", i));
     const Cell& cell = cells_[i];
     const LstmOutput state =
         lstm_cell(x, old_h[i], old_c[i], cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh);
@@ -45,6 +47,7 @@ Tensor RnntHead::predict(const Tensor& labels, const Tensor& h, const Tensor& c)
 }
 
 Tensor RnntHead::join(const Tensor& projected, const Tensor& predicted) const {
+  const Scope scope(projected, "joint");
   const Tensor hidden = relu(projected + linear(predicted, predictor_weight_, predictor_bias_));
   return log_softmax(linear(hidden, out_weight_, out_bias_), -1);
 }

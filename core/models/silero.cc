@@ -20,9 +20,11 @@ SileroSizes sizes_or_throw(int64_t sample_rate) {
   return *sizes;
 }
 
-/// A convolution in the dtype of its input.
-Tensor conv1d_like(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv1dOptions& options) {
-  return conv1d(x, weight.cast(x.dtype()), bias.cast(x.dtype()), options);
+/// A convolution in the dtype of its input, and relu.
+Tensor convolve(const char* name, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                const Conv1dOptions& options) {
+  const Scope scope(x, name);
+  return relu(conv1d(x, weight.cast(x.dtype()), bias.cast(x.dtype()), options));
 }
 
 }  // namespace
@@ -47,6 +49,7 @@ Silero::Silero(const SileroWeights& weights)
       final_bias_(weight_constant(weights.final_bias, weights.file)) {}
 
 Tensor Silero::spectrum(const Tensor& chunk) const {
+  const Scope scope(chunk, "spectrum");
   // Mirrored samples go to the right only: the context stands on the left.
   const Tensor signal = chunk.reflect_pad({{0, 0}, {0, sizes_.context}}).unsqueeze(1);
   const std::vector<Tensor> parts = conv1d(signal, stft_basis_, {}, {.stride = sizes_.stride}).chunk(1, 2);
@@ -60,17 +63,18 @@ Silero::Step Silero::step(const Tensor& chunk, const Tensor& h, const Tensor& c)
     throw TensorError(concat("Silero VAD at ", sample_rate_, " Hz takes a chunk of shape [1, ", sizes_.chunk(), "] (",
                              sizes_.context, " samples of context and ", sizes_.window, " new ones), not ",
                              text(chunk.shape())));
-  Tensor x = spectrum(chunk);                                       // [1, 129 or 65, 4]
-  x = relu(conv1d(x, conv1_weight_, conv1_bias_, {.padding = 1}));  // [1, 128, 4]
+  Tensor x = spectrum(chunk);                                            // [1, 129 or 65, 4]
+  x = convolve("conv1", x, conv1_weight_, conv1_bias_, {.padding = 1});  // [1, 128, 4]
   // The second layer of v6 adds large terms that nearly cancel: in f32 its rounding errors would show in the fifth
   // decimal of the probability of quiet sound (1.0e-5 at 16 kHz, 4.5e-5 at 8 kHz, where the next two layers matter as
   // well).
-  x = relu(conv1d_like(x.cast(DType::kF64), conv2_weight_, conv2_bias_, {.stride = 2, .padding = 1}));  // [1, 64, 2]
+  x = convolve("conv2", x.cast(DType::kF64), conv2_weight_, conv2_bias_, {.stride = 2, .padding = 1});  // [1, 64, 2]
   if (sample_rate_ != 8000) x = x.cast(DType::kF32);
-  x = relu(conv1d_like(x, conv3_weight_, conv3_bias_, {.stride = 2, .padding = 1}));  // [1, 64, 1]
-  x = relu(conv1d_like(x, conv4_weight_, conv4_bias_, {.padding = 1}));               // [1, 128, 1]
+  x = convolve("conv3", x, conv3_weight_, conv3_bias_, {.stride = 2, .padding = 1});  // [1, 64, 1]
+  x = convolve("conv4", x, conv4_weight_, conv4_bias_, {.padding = 1});               // [1, 128, 1]
   x = x.cast(DType::kF32).squeeze(2);
   const LstmOutput state = lstm_cell(x, h, c, lstm_weight_ih_, lstm_weight_hh_, lstm_bias_ih_, lstm_bias_hh_);
+  const Scope scope(x, "decoder");
   // The state that goes on is the one before this relu.
   const Tensor speech = sigmoid(conv1d(relu(state.h).unsqueeze(2), final_weight_, final_bias_));  // [1, 1, 1]
   return {speech.mean({2}), state};

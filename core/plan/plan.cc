@@ -164,23 +164,27 @@ void Plan::copy_layout(const Plan& source, std::byte* own) {
 }
 
 bool Plan::run_profiled(const int64_t* values, std::vector<KernelProfile>& profiles) {
-  const std::vector<KernelCall>& calls = schedule_.program.step_calls;
-  profiles.clear();
+  const Program& program = schedule_.program;
+  const std::span<const int64_t> given(values, program.variables.size());
+  profiles.assign(program.step_calls.size(), {});
+  for (size_t i = 0; i < profiles.size(); i++) {
+    const KernelCall& call = program.step_calls[i];
+    profiles[i].kernel = program.kernels[call.kernel].name;
+    profiles[i].origin = call.origin;
+    profiles[i].flops = evaluate(schedule_.step_work[i].flops, given);
+    profiles[i].bytes = evaluate(schedule_.step_work[i].bytes, given);
+  }
   double total = 0;
-  for (size_t i = 0; i < calls.size(); i++) {
-    const Kernel& kernel = schedule_.program.kernels[calls[i].kernel];
-    KernelProfile profile;
-    profile.kernel = kernel.name;
-    profile.origin = calls[i].origin;
-    profile.flops = kernel.flops;
-    for (uint32_t slot : calls[i].slots) profile.bytes += schedule_.program.slots[slot].bytes;
+  const Stopwatch whole;
+  for (size_t i = 0; i < profiles.size(); i++) {
+    profiles[i].start = 1e-3 * whole.milliseconds();
     const Stopwatch watch;
     if (!executable_->run(Phase::kStep, slots_.data(), values, i, i + 1)) return false;
-    profile.wall_us = watch.milliseconds() * 1000;
-    total += profile.wall_us;
-    profiles.push_back(std::move(profile));
+    profiles[i].seconds = 1e-3 * watch.milliseconds();
+    total += profiles[i].seconds;
   }
-  for (KernelProfile& profile : profiles) profile.share = total > 0 ? profile.wall_us / total : 0;
+  for (KernelProfile& profile : profiles)
+    profile.share = total > 0 ? profile.seconds / total : 1.0 / static_cast<double>(profiles.size());
   return true;
 }
 

@@ -8,19 +8,10 @@
 #include "core/backend/backend.h"
 #include "core/graph/graph.h"
 #include "core/plan/memory.h"
+#include "core/plan/profile.h"
 #include "core/schedule/schedule.h"
 
 namespace tandem {
-
-/// One kernel call's share of a profiled execution.
-struct KernelProfile {
-  std::string kernel;  ///< Name of the kernel.
-  std::string origin;  ///< Where in the model the call comes from.
-  int64_t flops = 0;   ///< Estimate, at the variables' upper bounds.
-  int64_t bytes = 0;   ///< Sizes of the buffers that it touches.
-  double wall_us = 0;  ///< Microseconds.
-  double share = 0;    ///< Of the whole execution, 0 to 1.
-};
 
 /// How a plan is made.
 struct PlanOptions {

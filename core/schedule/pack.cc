@@ -58,8 +58,12 @@ class Packer {
     while (opened-- > 0) builder_.close_loop();
     std::string name = "pack";
     for (const Dim& dim : shape_) name += concat("_", dim.upper());
+    // Elements without the padding of the last panel.
+    Index elements = space_[vector_axis_];
+    for (const size_t axis : packed_.axes) elements *= space_[axis];
+    const int64_t bytes = static_cast<int64_t>(size_of(packed_.dtype) + size_of(packed_.buffer.dtype));
     program_.add_call(operand_.constant ? Phase::kPrepare : Phase::kStep, builder_.finish(std::move(name)),
-                      lowerer_.slots(), origin);
+                      lowerer_.slots(), origin, {0, elements * bytes});
   }
 
  private:

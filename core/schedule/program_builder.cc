@@ -24,7 +24,7 @@ uint32_t ProgramBuilder::add_slot(SlotRole role, DType dtype, int64_t elements, 
   return static_cast<uint32_t>(program.slots.size() - 1);
 }
 
-void ProgramBuilder::add_call(Phase phase, Kernel kernel, std::vector<uint32_t> slots, std::string origin) {
+void ProgramBuilder::add_call(Phase phase, Kernel kernel, std::vector<uint32_t> slots, std::string origin, Work work) {
   // What only prepare calls read stays where the model keeps it: weight files have no 64-byte boundaries.
   for (size_t i = 0; i < slots.size() && phase == Phase::kPrepare; i++)
     if (program.slots[slots[i]].role == SlotRole::kConstant) kernel.buffers[i].aligned = false;
@@ -42,6 +42,12 @@ void ProgramBuilder::add_call(Phase phase, Kernel kernel, std::vector<uint32_t> 
     program.kernels.push_back(std::move(kernel));
   }
   (phase == Phase::kPrepare ? program.prepare_calls : program.step_calls).push_back(std::move(call));
+  if (phase == Phase::kStep) step_work.push_back(std::move(work));
+}
+
+void ProgramBuilder::describe_last_call(Phase phase, std::string origin, Work work) {
+  (phase == Phase::kPrepare ? program.prepare_calls : program.step_calls).back().origin = std::move(origin);
+  if (phase == Phase::kStep) step_work.back() = std::move(work);
 }
 
 void ProgramBuilder::drop_unread() {

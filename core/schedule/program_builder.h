@@ -24,7 +24,10 @@ class ProgramBuilder {
   /// A new slot of `elements` elements.
   uint32_t add_slot(SlotRole role, DType dtype, int64_t elements, std::string name);
   /// Adds a call; an equal kernel that is there already is shared. `slots` are the kernel's buffers in order.
-  void add_call(Phase phase, Kernel kernel, std::vector<uint32_t> slots, std::string origin);
+  void add_call(Phase phase, Kernel kernel, std::vector<uint32_t> slots, std::string origin, Work work = {});
+  /// Says what the call that was added last in a phase does.
+  void describe_last_call(Phase phase, std::string origin, Work work);
+  std::vector<Work> step_work;  ///< Of each step call.
   /// Takes away prepare calls whose results nobody reads, and kernels that nobody calls.
   void drop_unread();
 

@@ -6,6 +6,7 @@
 #include "core/schedule/contract_axes.h"
 #include "core/schedule/loops.h"
 #include "core/schedule/program_builder.h"
+#include "core/schedule/work.h"
 
 namespace tandem {
 namespace {
@@ -31,6 +32,7 @@ class Scheduler {
     }
     builder_.drop_unread();
     schedule_.program = std::move(builder_.program);
+    schedule_.step_work = std::move(builder_.step_work);
     return std::move(schedule_);
   }
 
@@ -91,7 +93,6 @@ class Scheduler {
     const SlotRole role = output ? SlotRole::kOutput : group.prepare ? SlotRole::kPacked : SlotRole::kIntermediate;
     target.slot = builder_.add_slot(role, node.dtype, maximum_elements(node.shape),
                                     output ? output_name(group.root) : concat("%", group.root, " ", name_of(node.op)));
-    if (maximum_elements(node.shape) == 0) return target;  // Nothing to compute, whatever the variables are.
     // A result without elements needs no kernel.
     if (maximum_elements(node.shape) == 0) return target;
     switch (group.form) {
@@ -105,6 +106,8 @@ class Scheduler {
         lower_contract(builder_, group, target);
         break;
     }
+    builder_.describe_last_call(group.prepare ? Phase::kPrepare : Phase::kStep, origin_of(builder_, group),
+                                work_of(builder_, group));
     return target;
   }
 

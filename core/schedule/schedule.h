@@ -63,10 +63,22 @@ struct ScheduledConstant {
   std::shared_ptr<const ConstantData> data;
 };
 
+/// What a call does, for profiles: expressions of the program's variables.
+///
+/// Operations are those of the graph: one for each element of an arithmetic op on floats and for each element that is
+/// reduced, two for each product of a contraction; conversions, comparisons, choices and movement count nothing. Bytes
+/// are the elements read and written, each once: not the padding of packed operands, not what a view leaves out.
+/// Lengths that a buffer holds are not looked at: an axis that ends early counts as whole.
+struct Work {
+  Index flops = 0;
+  Index bytes = 0;
+};
+
 /// A graph turned into kernels and calls, with the buffers that they use.
 struct Schedule {
   std::vector<Group> groups;
   Program program;
+  std::vector<Work> step_work;  ///< Of each step call.
   std::vector<ScheduledInput> inputs;
   std::vector<ScheduledOutput> outputs;
   std::vector<ScheduledConstant> constants;

@@ -87,6 +87,7 @@ struct Convolution {
   }
 
   Tensor run(const Tensor& x, const Tensor& weight, const Tensor& bias) const {
+    const Scope scope(x, name);
     check(x, weight, bias);
     const int axes = static_cast<int>(spatial());
     const Tensor product = contract(name, windows(x, weight), filters(weight), axes + 1);
@@ -101,6 +102,7 @@ struct Convolution {
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
+  const Scope scope(a.is_in_graph() ? a : b, "matmul");
   if (a.rank() == 0 || b.rank() == 0)
     fail("matmul", concat("shapes ", text(a.shape()), " and ", text(b.shape()), "; use * to multiply by a scalar"));
   const Tensor left = a.rank() == 1 ? a.unsqueeze(0) : a;
@@ -115,6 +117,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Scope scope(x, "linear");
   require_rank("linear", weight, 2, "the weight [out, in]");
   if (x.rank() == 0) fail("linear", "the input has shape []; it needs an axis of features");
   require_same_dim("linear", x, -1, weight.dim(1), concat("the input (weight ", text(weight.shape()), ")"));

@@ -33,6 +33,7 @@ Tensor per_channel(const Tensor& vector, const Tensor& x) {
 Tensor softmax(const Tensor& x, int axis) {
   require_float("softmax", x);
   if (is_half(x.dtype())) return softmax(x.cast(DType::kF32), axis).cast(x.dtype());
+  const Scope scope(x, "softmax");
   const Tensor power = exp(x - x.max({axis}, true));
   return power / power.sum({axis}, true);
 }
@@ -40,6 +41,7 @@ Tensor softmax(const Tensor& x, int axis) {
 Tensor softmax(const Tensor& x, int axis, const Tensor& lengths) {
   require_float("softmax", x);
   if (is_half(x.dtype())) return softmax(x.cast(DType::kF32), axis, lengths).cast(x.dtype());
+  const Scope scope(x, "softmax");
   const double infinity = std::numeric_limits<double>::infinity();
   const Tensor power = exp(x - x.limit(axis, lengths, -infinity).max({axis}, true));
   return (power / power.limit(axis, lengths).sum({axis}, true)).limit(axis, lengths);
@@ -48,11 +50,13 @@ Tensor softmax(const Tensor& x, int axis, const Tensor& lengths) {
 Tensor log_softmax(const Tensor& x, int axis) {
   require_float("log_softmax", x);
   if (is_half(x.dtype())) return log_softmax(x.cast(DType::kF32), axis).cast(x.dtype());
+  const Scope scope(x, "log_softmax");
   const Tensor shifted = x - x.max({axis}, true);
   return shifted - log(exp(shifted).sum({axis}, true));
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  const Scope scope(x, "layer_norm");
   require_float("layer_norm", x);
   const int count = weight.rank();
   if (count < 1 || count > x.rank() || !same(weight.shape(), Shape(x.shape().end() - count, x.shape().end())))
@@ -72,6 +76,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 
 Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, const Tensor& weight, const Tensor& bias,
                   double eps) {
+  const Scope scope(x, "batch_norm");
   require_float("batch_norm", x);
   if (x.rank() < 2) fail("batch_norm", concat("the input [n, c, ..] has shape ", text(x.shape())));
   // Scale and shift depend on constants alone: they fold into two vectors at prepare.
@@ -104,6 +109,7 @@ Tensor glu(const Tensor& x, int axis) {
 
 LstmOutput lstm_cell(const Tensor& x, const Tensor& h, const Tensor& c, const Tensor& w_ih, const Tensor& w_hh,
                      const Tensor& b_ih, const Tensor& b_hh) {
+  const Scope scope(x, "lstm_cell");
   if (x.rank() != 2 || h.rank() != 2 || !same(h.shape(), c.shape()))
     fail("lstm_cell",
          concat("x [n, in] has shape ", text(x.shape()), ", h [n, hidden] ", text(h.shape()), ", c ", text(c.shape())));

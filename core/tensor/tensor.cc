@@ -134,6 +134,14 @@ NodeId Tensor::node_in(const std::shared_ptr<Graph>& graph) const {
   return graph == graph_ ? node_ : import_node(*graph, *graph_, node_);
 }
 
+Scope::Scope(const Tensor& x, std::string name) : graph_(x.is_in_graph() ? x.graph() : nullptr) {
+  if (graph_) graph_->push_origin(std::move(name));
+}
+
+Scope::~Scope() {
+  if (graph_) graph_->pop_origin();
+}
+
 Tensor full(const Shape& shape, Number value, DType dtype) {
   auto graph = std::make_shared<Graph>();
   const NodeId node = value.make(*graph, dtype);

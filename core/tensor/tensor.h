@@ -168,6 +168,21 @@ class Tensor {
   std::shared_ptr<const tensor_detail::FreeConstant> free_;
 };
 
+/// Names the part of a model whose operations are written while it lives: `const Scope scope(x, "encoder.0");`. Scopes
+/// nest, and convolutions, normalisations and the like open one of their own: printed graphs and profiles show
+/// "encoder.0 / linear". They name operations in the graph of `x` (which must be more than a constant) and change
+/// nothing else: equal kernels are shared whatever they are called.
+class Scope {
+ public:
+  Scope(const Tensor& x, std::string name);
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  std::shared_ptr<Graph> graph_;
+};
+
 /// The same number everywhere.
 Tensor full(const Shape& shape, Number value, DType dtype = DType::kF32);
 Tensor zeros(const Shape& shape, DType dtype = DType::kF32);

@@ -288,6 +288,19 @@ TEST_F(Tool, ShowsTheStagesOfAModel) {
   expect_refused("show silero-v5-8k --stage wasm", "needs --target wasm");
   expect_refused("show silero-v5-8k --stage soul", "soul");
   expect_refused("show silero-v5-8k", "--stage is missing");
+  const Outcome list = run("profile silero-v5-8k --steps 3 --format json");
+  ASSERT_EQ(list.exit_code, 0) << list.error;
+  double share = 0;
+  for (const json& call : json::parse(list.out)) share += call["share"].get<double>();
+  EXPECT_NEAR(share, 1, 1e-9);
+  const Outcome trace = run("profile silero-v5-8k --steps 3 --format trace");
+  ASSERT_EQ(trace.exit_code, 0) << trace.error;
+  EXPECT_EQ(json::parse(trace.out)["traceEvents"].size(), json::parse(list.out).size() + 1);
+  EXPECT_NE(trace.out.find("\"origin\": \"conv2 / conv1d\""), std::string::npos) << trace.out;
+  expect_refused("profile silero-v5-8k --format yaml", "--format is \"yaml\": use table, json or trace");
+  expect_refused("profile silero-v5-8k --vars t", "--vars has \"t\"");
+  expect_refused("profile silero-v5-8k --vars t=3,b=x", "--vars has \"b=x\"");
+  expect_refused("profile silero-v5-8k --vars t=3", "variable \"t\" = 3 of \"Silero VAD\" is unknown");
   expect_refused("profile silero-v5-8k --steps 0", "--steps is 0");
 }
 

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/schedule/program_builder.h"
+
+namespace tandem {
+
+/// Where the model made a group: its reduction or contraction, else its root.
+const std::string& origin_of(const ProgramBuilder& builder, const Group& group);
+
+/// What the call of a group does, whose root is not in the builder's buffers yet.
+Work work_of(const ProgramBuilder& builder, const Group& group);
+
+}  // namespace tandem
