@@ -172,4 +172,35 @@ LoadedCase load(const Case& from) {
   return out;
 }
 
+namespace {
+
+Fill fill_of(const GraphModule& module, NodeId node, const Options& options) {
+  const ReferenceResult values = evaluate({module.graph, {node}, {"value"}}, options)[0];
+  Fill fill;
+  for (const int64_t integer : values.integers) fill.values.push_back(std::to_string(integer));
+  if (values.integers.empty())
+    for (const double value : values.values) fill.values.push_back(number_text(value));
+  return fill;
+}
+
+}  // namespace
+
+Case as_case(const std::string& name, const RandomGraph& graph, const std::map<std::string, int64_t>& variables) {
+  Case out;
+  out.name = name;
+  out.graph = print_graph(graph.module);
+  out.variables = variables;
+  const Options options{Mode::kRounded, {}, graph.inputs};
+  for (const NodeId id : reachable_nodes(*graph.module.graph, graph.module.outputs)) {
+    const Node& node = graph.module.graph->node(id);
+    if (node.op == Op::kConstant && !node.attributes.data->name.empty())
+      out.constants[node.attributes.data->name] = fill_of(graph.module, id, options);
+    if (node.op != Op::kInput) continue;
+    const auto number = static_cast<size_t>(node.attributes.count);
+    if (out.inputs.size() <= number) out.inputs.resize(number + 1);
+    out.inputs[number] = fill_of(graph.module, id, options);
+  }
+  return out;
+}
+
 }  // namespace tandem::reference

@@ -50,5 +50,8 @@ std::vector<Case> load_cases(const std::string& source_folder);
 /// The text of a file, laid out for reading.
 std::string print_cases(const std::string& description, const std::vector<Case>& cases);
 LoadedCase load(const Case& from);
+/// A graph as a case that states every number: what a failing random graph is kept as. States become inputs and
+/// outputs.
+Case as_case(const std::string& name, const RandomGraph& graph, const std::map<std::string, int64_t>& variables = {});
 
 }  // namespace tandem::reference

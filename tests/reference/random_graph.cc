@@ -1,28 +1,17 @@
 #include "tests/reference/random_graph.h"
 
 #include <algorithm>
-#include <cmath>
 
-#include "core/base/error.h"
-#include "core/graph/constant.h"
 #include "core/tensor/nn.h"
-#include "core/tensor/tensor.h"
-#include "tests/reference/evaluator.h"
+#include "tests/reference/random_pool.h"
 
 namespace tandem::reference {
 
 namespace {
 
-const std::vector<int64_t> sizes = {1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 33};
-
-/// Never two random numbers in one argument list: their order would be the compiler's choice.
-class Generator {
+class Generator : RandomPool {
  public:
-  Generator(uint32_t seed, const RandomGraphOptions& options)
-      : random_(seed * 2654435761u + 1),
-        options_(options),
-        graph_(std::make_shared<Graph>()),
-        evaluator_(*graph_, values_) {}
+  Generator(uint32_t seed, const RandomGraphOptions& options) : RandomPool(seed, options) {}
 
   RandomGraph run() {
     for (int i = 0; i < options_.variables; i++) {
@@ -43,97 +32,21 @@ class Generator {
     }
     RandomGraph out;
     out.module.graph = graph_;
-    const size_t first = pool_.size() - std::min<size_t>(pool_.size(), static_cast<size_t>(random_.between(1, 3)));
+    const size_t first = pool_.size() - std::min<size_t>(pool_.size(), static_cast<size_t>(random_.between(1, 4)));
     for (size_t i = first; i < pool_.size(); i++) {
       const NodeId node = pool_[i].node_in(graph_);
       if (std::count(out.module.outputs.begin(), out.module.outputs.end(), node) != 0) continue;
       out.module.output_names.push_back("output" + std::to_string(out.module.outputs.size()));
       out.module.outputs.push_back(node);
     }
+    add_states(out);
     out.inputs = values_.inputs;
     return compacted(out);
   }
 
  private:
-  Tensor any() {
-    // Recent values more often, so that chains get long.
-    const auto count = static_cast<int64_t>(pool_.size());
-    return pool_[static_cast<size_t>(random_.chance(0.6) ? count - 1 - random_.below(std::min<int64_t>(3, count))
-                                                         : random_.below(count))];
-  }
-  Tensor any_float() {
-    for (int i = 0; i < 8; i++)
-      if (const Tensor x = any(); is_float(x.dtype())) return x;
-    return any().cast(DType::kF32);
-  }
-  Tensor any_integer() {
-    for (int i = 0; i < 8; i++)
-      if (const Tensor x = any(); is_integer(x.dtype())) return x;
-    return fresh(random_shape(), DType::kI32);
-  }
-  Tensor with_rank(Tensor x, int rank) {
-    while (x.rank() > rank) x = x.flatten(0, 1);
-    while (x.rank() < rank) x = x.unsqueeze(static_cast<int>(random_.below(x.rank() + 1)));
-    return x;
-  }
-  int any_axis(const Tensor& x) { return static_cast<int>(random_.below(std::max(1, x.rank()))); }
-
-  Dim any_size() {
-    if (!variables_.empty() && random_.chance(0.4)) return random_.pick(variables_);
-    return random_.pick(sizes);
-  }
-  /// A size that a step needs as a number.
-  static int64_t number_of(const Dim& dim) {
-    if (!dim.is_constant()) throw TensorError("the step needs a constant size");
-    return dim.constant();
-  }
-
-  Shape random_shape() {
-    Shape shape;
-    int64_t count = 1;
-    const int64_t rank = random_.between(1, 4);
-    for (int64_t i = 0; i < rank; i++) {
-      Dim size = any_size();
-      if (count * size.upper() > options_.max_elements / 2) size = 1;
-      count *= size.upper();
-      shape.push_back(size);
-    }
-    return shape;
-  }
-  DType random_dtype() {
-    if (options_.floats_only) return DType::kF32;
-    return random_.pick(std::vector<DType>{DType::kF32, DType::kF32, DType::kF32, DType::kF64, DType::kF16,
-                                           DType::kBF16, DType::kI32, DType::kI64, DType::kI16, DType::kU8,
-                                           DType::kBool});
-  }
-
-  std::vector<std::byte> random_bytes(const Shape& shape, DType dtype) {
-    std::vector<std::byte> bytes;
-    for (int64_t i = element_count(shape).upper(); i > 0; i--) {
-      if (is_float(dtype))
-        append_element(bytes, dtype, random_.uniform(-2, 2));
-      else
-        append_integer(bytes, dtype,
-                       dtype == DType::kBool ? random_.below(2) : random_.between(is_unsigned(dtype) ? 0 : -20, 20));
-    }
-    return bytes;
-  }
-  /// A new input or a new constant.
-  Tensor fresh(const Shape& shape, DType dtype) {
-    std::vector<std::byte> bytes = random_bytes(shape, dtype);
-    if (random_.chance(0.5) && !pool_.empty() && is_constant(shape)) {
-      const std::string name = "weight" + std::to_string(constants_++);
-      return in_graph(Tensor::constant(dtype, shape, constant_data(dtype, shape, std::move(bytes), name)));
-    }
-    const auto number = static_cast<int32_t>(values_.inputs.size());
-    values_.inputs[number] = std::move(bytes);
-    return Tensor::input(graph_, number, "x" + std::to_string(number), dtype, shape);
-  }
-  Tensor optional(const Shape& shape, DType dtype) { return random_.chance(0.6) ? fresh(shape, dtype) : Tensor(); }
-  Tensor in_graph(const Tensor& tensor) { return Tensor(graph_, tensor.node_in(graph_)); }
-
   Tensor step() {
-    switch (random_.below(options_.floats_only ? 9 : 12)) {
+    switch (random_.below(options_.floats_only ? 9 : 15)) {
       case 0:
         return unary_float();
       case 1:
@@ -154,6 +67,11 @@ class Generator {
         return integer_op();
       case 10:
         return in_graph(any().cast(random_dtype()));
+      case 11:
+      case 12:
+        return ragged();
+      case 13:
+        return gathered();
       default:
         return choice();
     }
@@ -201,16 +119,6 @@ class Generator {
     }
   }
 
-  /// The other operand of `x`: a value of the pool when it fits, the same with axes of size 1, or something new.
-  Tensor partner(const Tensor& x) {
-    for (int i = 0; i < 4; i++)
-      if (const Tensor y = any(); y.dtype() == x.dtype() && same(y.shape(), x.shape())) return y;
-    Shape shape = x.shape();
-    for (Dim& dim : shape)
-      if (random_.chance(0.3)) dim = 1;
-    if (!shape.empty() && random_.chance(0.3)) shape.erase(shape.begin());
-    return fresh(shape, x.dtype());
-  }
   Tensor binary_any() {
     const Tensor x = any();
     const bool boolean = x.dtype() == DType::kBool;
@@ -408,41 +316,94 @@ class Generator {
     const Tensor x = any();
     if (x.rank() == 0) return stack({x, x}, 0);
     const int axis = any_axis(x);
-    if (random_.chance(0.3)) {
-      const Tensor indices = fresh({random_.between(1, 6)}, DType::kI64);
-      return x.gather(axis, indices);
-    }
     Shape shape = x.shape();
     shape[static_cast<size_t>(axis)] = random_.between(1, 3);
     const Tensor y = fresh(shape, x.dtype());
     return random_.chance(0.5) ? concat({x, y}, axis) : concat({y, x, x}, axis);
   }
 
-  /// Small enough, finite, and decided in every element.
-  bool acceptable(const Tensor& tensor) {
-    const NodeId node = tensor.node_in(graph_);
-    if (element_count(tensor.shape()).upper() > options_.max_elements) return false;
-    const std::vector<NodeId> missing = evaluator_.missing(node);
-    for (const NodeId id : missing)
-      if (element_count(graph_->node(id).shape).upper() > 64 * options_.max_elements) return false;
-    evaluator_.run(missing);
-    const ReferenceResult result = evaluator_.result(node);
-    for (size_t i = 0; i < result.values.size(); i++) {
-      const double size = std::fabs(result.values[i]);
-      if (is_float(result.dtype) && !(size < 1000)) return false;
-      if (!(result.error[i] < 0.05 * (1 + size))) return false;
-    }
-    return true;
+  /// Elements by index, of which some lie outside.
+  Tensor gathered() {
+    const Tensor x = any();
+    if (x.rank() == 0) throw TensorError("the step needs an axis");
+    const int axis = any_axis(x);
+    const DType dtype = random_.chance(0.5) ? DType::kI64 : DType::kI32;
+    if (random_.chance(0.3)) return x.gather(axis, in_graph(any_integer().cast(dtype)));
+    Shape shape = {random_.between(1, 6)};
+    if (random_.chance(0.3)) shape.insert(shape.begin(), any_size());
+    const Tensor indices = fresh(shape, dtype);
+    return random_.chance(0.5) ? x.gather(axis, indices) : x.gather(axis, indices + random_.between(0, 9));
   }
 
-  Random random_;
-  RandomGraphOptions options_;
-  std::shared_ptr<Graph> graph_;
-  Options values_;
-  Evaluator evaluator_;
-  std::vector<Index> variables_;
-  std::vector<Tensor> pool_;
-  int constants_ = 0;
+  /// Lengths for an axis: those of another axis where they fit, so that both operands of a product end together.
+  Tensor lengths_for(const Tensor& x, int axis) {
+    const Shape prefix(x.shape().begin(), x.shape().begin() + random_.below(axis + 1));
+    for (const Tensor& lengths : lengths_)
+      if (same(lengths.shape(), prefix) && random_.chance(0.7)) return lengths;
+    const DType dtype = random_.chance(0.7) ? DType::kI32 : DType::kI64;
+    lengths_.push_back(fresh(prefix, dtype));
+    return lengths_.back();
+  }
+  /// Axes that end early, and what is done with them.
+  Tensor ragged() {
+    const Tensor x = any();
+    if (x.rank() == 0) throw TensorError("the step needs an axis");
+    const int axis = any_axis(x);
+    const Tensor lengths = lengths_for(x, axis);
+    const int64_t fill = random_.chance(0.6) ? 0 : random_.between(0, 7);
+    if (x.dtype() == DType::kBool) return x.limit(axis, lengths, fill % 2);
+    if (!is_float(x.dtype()) || random_.chance(0.4)) return x.limit(axis, lengths, fill);
+    switch (random_.below(6)) {
+      case 0:
+        return softmax(x, axis, lengths);
+      case 1:
+        return x.limit(axis, lengths, fill).sum({axis}, true);
+      case 2:
+        return x.limit(axis, lengths, -9).max({axis});
+      case 3: {
+        const Tensor y = silu(x).limit(axis, lengths, fill);
+        return (y * 2).limit(axis, lengths, 1) - y;
+      }
+      case 4: {
+        // A product over the axis that ends early, which both operands may do.
+        const Tensor a = x.limit(axis, lengths).transpose(axis, -1);
+        const Tensor b = random_.chance(0.5) ? a : x.transpose(axis, -1);
+        return matmul(a.unsqueeze(-2), b.unsqueeze(-1)).squeeze(-1);
+      }
+      default:
+        return x.limit(axis, lengths, fill).cumsum(axis);
+    }
+  }
+
+  /// Inputs that become states: their next values are bounded, whatever number of steps is made.
+  void add_states(RandomGraph& out) {
+    std::vector<int32_t> free;
+    for (const auto& [number, bytes] : values_.inputs) free.push_back(number);
+    while (out.states.size() < static_cast<size_t>(options_.states) && !free.empty()) {
+      const auto chosen = free.begin() + random_.below(static_cast<int64_t>(free.size()));
+      const int32_t number = *chosen;
+      free.erase(chosen);
+      const Tensor x = input_tensor(number);
+      if (x.empty() || !is_constant(x.shape())) continue;
+      const Tensor next = next_value(x);
+      if (!acceptable(next)) continue;
+      out.states.push_back({number, out.module.outputs.size()});
+      out.module.output_names.push_back("state" + std::to_string(out.states.size() - 1));
+      out.module.outputs.push_back(next.node_in(graph_));
+    }
+  }
+  Tensor next_value(const Tensor& x) {
+    Tensor next;
+    for (size_t i = pool_.size(); i-- > 0 && next.empty();)
+      if (pool_[i].dtype() == x.dtype() && same(pool_[i].shape(), x.shape()) &&
+          pool_[i].node_in(graph_) != x.node_in(graph_))
+        next = pool_[i];
+    if (x.dtype() == DType::kBool) return next.empty() ? logical_not(x) : next;
+    if (next.empty()) next = is_float(x.dtype()) ? x * 0.5 + 1 : x + 1;
+    return is_float(x.dtype()) ? minimum(maximum(next, -3), 3) : next;
+  }
+
+  std::vector<Tensor> lengths_;
 };
 
 }  // namespace

@@ -12,16 +12,24 @@ namespace tandem::reference {
 /// Raw bytes by input number.
 using InputBytes = std::map<int32_t, std::vector<std::byte>>;
 
+/// An input whose next value is an output.
+struct RandomState {
+  int32_t input;
+  size_t output;
+};
+
 /// A graph with inputs to run it on.
 struct RandomGraph {
   GraphModule module;
   InputBytes inputs;
+  std::vector<RandomState> states;  ///< Their first values are the inputs'.
 };
 
 struct RandomGraphOptions {
   int operations = 12;          ///< Steps of the generator; each adds one op or one composition.
   int64_t max_elements = 2048;  ///< Of any intermediate value.
   int variables = 0;            ///< Symbolic sizes that shapes may have, 0 to 2; inputs are sized for their maxima.
+  int states = 0;               ///< Most inputs that become states.
   bool floats_only = false;     ///< f32 alone, for backends that are being brought up.
 };
 

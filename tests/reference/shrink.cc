@@ -31,10 +31,24 @@ class Rebuilder {
       out_.module.outputs.push_back(copies_.at(outputs[i]));
       out_.module.output_names.push_back("output" + std::to_string(i));
     }
+    keep_states(outputs);
     return std::move(out_);
   }
 
  private:
+  /// The states of which both the input and the new value are left.
+  void keep_states(const std::vector<NodeId>& outputs) {
+    for (const RandomState& state : from_.states) {
+      const auto input = numbers_.find(state.input);
+      const NodeId next = from_.module.outputs[state.output];
+      const auto output = state.output < outputs.size() && outputs[state.output] == next
+                              ? outputs.begin() + static_cast<std::ptrdiff_t>(state.output)
+                              : std::find(outputs.begin(), outputs.end(), next);
+      if (input == numbers_.end() || output == outputs.end()) continue;
+      out_.states.push_back({input->second, static_cast<size_t>(output - outputs.begin())});
+      out_.module.output_names[out_.states.back().output] = "state" + std::to_string(out_.states.size() - 1);
+    }
+  }
   std::vector<NodeId> needed_nodes(const std::vector<NodeId>& outputs) const {
     const Graph& graph = *from_.module.graph;
     std::set<NodeId> needed(outputs.begin(), outputs.end());
@@ -69,7 +83,10 @@ class Rebuilder {
     return out_.module.graph->make(Op::kInput, {}, std::move(attributes), node.dtype, resized(node.shape));
   }
   NodeId copy(const Node& node, NodeId id) {
-    if (node.op == Op::kInput) return input(id, from_.inputs.at(node.attributes.count));
+    if (node.op == Op::kInput) {
+      numbers_[node.attributes.count] = static_cast<int32_t>(out_.inputs.size());
+      return input(id, from_.inputs.at(node.attributes.count));
+    }
     const Shape shape = resized(node.shape);
     if (node.op == Op::kConstant) {
       const ConstantData& data = *node.attributes.data;
@@ -86,6 +103,7 @@ class Rebuilder {
   const RandomGraph& from_;
   RandomGraph out_;
   std::map<NodeId, NodeId> copies_;
+  std::map<int32_t, int32_t> numbers_;  ///< Of inputs that are left, old to new.
 };
 
 bool still_fails(const RandomGraph& graph, const Fails& fails) {
@@ -101,6 +119,31 @@ bool keep_one_output(RandomGraph& graph, const Fails& fails) {
   for (const NodeId id : reachable_nodes(*graph.module.graph, graph.module.outputs)) {
     if (graph.module.outputs.size() == 1 && graph.module.outputs[0] == id) return false;
     RandomGraph smaller = Rebuilder(graph).run({id});
+    if (!still_fails(smaller, fails)) continue;
+    graph = std::move(smaller);
+    return true;
+  }
+  return false;
+}
+
+/// Leaves an output out: for faults that need several.
+bool drop_one_output(RandomGraph& graph, const Fails& fails) {
+  for (size_t i = 0; graph.module.outputs.size() > 1 && i < graph.module.outputs.size(); i++) {
+    std::vector<NodeId> outputs = graph.module.outputs;
+    outputs.erase(outputs.begin() + static_cast<std::ptrdiff_t>(i));
+    RandomGraph smaller = Rebuilder(graph).run(outputs);
+    if (!still_fails(smaller, fails)) continue;
+    graph = std::move(smaller);
+    return true;
+  }
+  return false;
+}
+
+/// Makes a state an ordinary input and output.
+bool drop_one_state(RandomGraph& graph, const Fails& fails) {
+  for (size_t i = 0; i < graph.states.size(); i++) {
+    RandomGraph smaller = graph;
+    smaller.states.erase(smaller.states.begin() + static_cast<std::ptrdiff_t>(i));
     if (!still_fails(smaller, fails)) continue;
     graph = std::move(smaller);
     return true;
@@ -160,7 +203,8 @@ RandomGraph shrink(const RandomGraph& failing, const Fails& fails) {
   const Fails limited = [&](const RandomGraph& smaller) { return ++tries <= kMostTries && fails(smaller); };
   RandomGraph graph = failing;
   while (tries < kMostTries &&
-         (keep_one_output(graph, limited) || cut_one_node(graph, limited) || reduce_one_size(graph, limited))) {
+         (keep_one_output(graph, limited) || drop_one_output(graph, limited) || drop_one_state(graph, limited) ||
+          cut_one_node(graph, limited) || reduce_one_size(graph, limited))) {
   }
   return graph;
 }

@@ -29,8 +29,6 @@ const std::vector<Target>& all_targets() {
   return targets;
 }
 
-namespace {
-
 void unify_nans(std::vector<std::byte>& bytes, DType dtype) {
   const size_t width = size_of(dtype);
   const int mantissa = dtype == DType::kF64 ? 52 : dtype == DType::kF32 ? 23 : dtype == DType::kF16 ? 10 : 7;
@@ -43,8 +41,6 @@ void unify_nans(std::vector<std::byte>& bytes, DType dtype) {
     if ((bits & magnitudes) > infinity) std::memcpy(&bytes[at], &quiet, width);
   }
 }
-
-}  // namespace
 
 Result<PlannedGraph> PlannedGraph::make(const GraphModule& module, const Target& target, Numerics numerics,
                                         Rewriting rewriting) {

@@ -24,6 +24,9 @@ const std::vector<Target>& all_targets();
 /// their bits.
 using OutputBytes = std::vector<std::vector<std::byte>>;
 
+/// Gives all NaNs of a float dtype the same bits.
+void unify_nans(std::vector<std::byte>& bytes, DType dtype);
+
 /// Is a graph rewritten first, as a wrapper does?
 enum class Rewriting { kOn, kOff };
 
@@ -41,6 +44,9 @@ class PlannedGraph {
   /// Runs at the variables' maxima with every byte of the inputs set: NaN and -1 in all that the plan leaves behind,
   /// on targets whose memory is elsewhere too.
   Result<void> spoil();
+
+  /// Runs with what the inputs hold, at these values of the plan's variables.
+  bool replay(const int64_t* values) { return plan_->run(values); }
 
   const Plan& plan() const { return *plan_; }
 
