@@ -1,46 +1,7 @@
 #include <gtest/gtest.h>
 #include <tandem/tandem.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
-namespace {
-
-std::atomic<bool> counting = false;
-std::atomic<int64_t> allocations = 0;
-
-void note() {
-  if (counting) allocations++;
-}
-
-}  // namespace
-
-// The C library's own functions under its second names: replacing malloc must not call itself.
-extern "C" {
-void* __libc_malloc(size_t size);
-void* __libc_calloc(size_t count, size_t size);
-void* __libc_realloc(void* memory, size_t size);
-void* malloc(size_t size) {
-  note();
-  return __libc_malloc(size);
-}
-void* calloc(size_t count, size_t size) {
-  note();
-  return __libc_calloc(count, size);
-}
-void* realloc(void* memory, size_t size) {
-  note();
-  return __libc_realloc(memory, size);
-}
-}
-
-void* operator new(size_t size) {
-  if (void* memory = malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#include "tests/support/allocation_counter.h"
 
 namespace tandem {
 namespace {
@@ -72,15 +33,13 @@ struct Running : Wrapper<Running, Nothing> {
   }
 };
 
-/// How often `work` asks for memory, after a first round that may.
+/// How often `work` asks for memory in ten rounds, after a first one that may.
 template <typename Work>
 int64_t allocations_of(const Work& work) {
   work();
-  allocations = 0;
-  counting = true;
-  for (int i = 0; i < 10; i++) work();
-  counting = false;
-  return allocations;
+  return test::allocations_of([&] {
+    for (int i = 0; i < 10; i++) work();
+  });
 }
 
 class JitAllocation : public testing::TestWithParam<const char*> {
@@ -109,6 +68,27 @@ TEST_P(JitAllocation, ExecuteAllocatesNothing) {
             0);
   EXPECT_TRUE(good);
   EXPECT_EQ(running.y()->size(), 16u);
+}
+
+/// Many outputs, and so many calls.
+struct Fan : Wrapper<Fan, Nothing> {
+  using Wrapper::Wrapper;
+  TANDEM_INPUT(x, f32, 50)
+  TANDEM_OUTPUT_ARRAY(parts, 50, f32)
+  TANDEM_BUILD(x) {
+    std::vector<Tensor> parts;
+    for (int i = 0; i < 50; i++) parts.push_back(x.slice(0, i, i + 1) * 2);
+    return {as_parts(parts)};
+  }
+};
+
+TEST_P(JitAllocation, FiftyKernelsAllocateNothing) {
+  Fan fan(Nothing{});
+  ASSERT_TRUE(fan.prepare_with_config(config()));
+  EXPECT_EQ(fan.session().plan()->program().step_calls.size(), 50u);
+  bool good = true;
+  EXPECT_EQ(allocations_of([&] { good = good && fan.execute() && fan.parts_view<float>(49); }), 0);
+  EXPECT_TRUE(good);
 }
 
 TEST_P(JitAllocation, StepAllocatesNothing) {
