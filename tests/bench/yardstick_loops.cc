@@ -103,4 +103,6 @@ void gated(const float* x, float* __restrict y, int64_t count) {
   for (int64_t i = 0; i < count; i++) y[i] = x[i] / (1.0f + std::exp(-1.702f * x[i]));
 }
 
+void element(const float* x, float* y, int64_t i) { *y = *x * 2 + static_cast<float>(i); }
+
 }  // namespace tandem::bench::loops

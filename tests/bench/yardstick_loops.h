@@ -23,4 +23,8 @@ void layer_norm(const float* x, const float* scale, const float* shift, float* y
 /// y = gelu-like x * sigmoid(a * x + b)
 void gated(const float* x, float* y, int64_t count);
 
+/// One element, for loops over function pointers: y = x * 2 + i.
+void element(const float* x, float* y, int64_t i);
+using ElementFunction = void (*)(const float*, float*, int64_t);
+
 }  // namespace tandem::bench::loops
