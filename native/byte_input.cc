@@ -11,7 +11,7 @@
 
 #include "core/base/text.h"
 #include "native/counted.h"
-#include "native/native_backends.h"
+#include "native/read_limit.h"
 
 namespace tandem {
 namespace {
@@ -82,28 +82,26 @@ tl::unexpected<JitError> system_error(ErrorCode code, const std::string& path, c
   return fail(code, concat("cannot ", what, " ", path == "-" ? "standard input" : path, ": ", std::strerror(errno)));
 }
 
-/// Most bytes of one input: 2 GiB, or a third of the memory that is left (growing needs the old and the new block).
-uint64_t most_bytes() {
-  constexpr int64_t kMost = int64_t{2} << 30;
-  constexpr int64_t kAlways = int64_t{64} << 20;
-  const int64_t available = native_available_memory();
-  return static_cast<uint64_t>(available > 0 ? std::clamp(available / 3, kAlways, kMost) : kMost);
+/// The smaller of what the caller allows and what memory does.
+Result<ReadLimit> limit_of(uint64_t most) {
+  TANDEM_TRY(limit, read_limit());
+  if (most < limit.bytes) limit = {most, "such files are held in memory as a whole"};
+  return limit;
 }
 
-tl::unexpected<JitError> too_large(const std::string& path, const std::string& size, uint64_t limit) {
-  return fail(ErrorCode::kMemoryLimit,
-              concat(path == "-" ? "standard input" : path, size, limit,
-                     " bytes are read at most (2 GiB, less where memory is short); cut it into pieces"));
+tl::unexpected<JitError> too_large(const std::string& path, const std::string& size, const ReadLimit& limit) {
+  return fail(ErrorCode::kMemoryLimit, concat(path == "-" ? "standard input" : path, size, limit.bytes,
+                                              " are read at most (", limit.reason, "); cut it into pieces"));
 }
 
-Result<std::unique_ptr<std::vector<std::byte>>> read_to_end(const Descriptor& file, const std::string& path) {
-  const uint64_t limit = most_bytes();
+Result<std::unique_ptr<std::vector<std::byte>>> read_to_end(const Descriptor& file, const std::string& path,
+                                                            const ReadLimit& limit) {
   auto bytes = std::make_unique<std::vector<std::byte>>();
   try {
-    constexpr size_t kBlock = size_t{1} << 16;
+    constexpr size_t kBlock = size_t{1} << 18;
     for (;;) {
       const size_t filled = bytes->size();
-      if (filled > limit) return too_large(path, " does not end after so much: ", limit);
+      if (filled > limit.bytes) return too_large(path, " does not end after so many bytes: ", limit);
       bytes->resize(filled + kBlock);
       const ssize_t count = ::read(file.value(), bytes->data() + filled, kBlock);
       bytes->resize(filled + static_cast<size_t>(std::max<ssize_t>(count, 0)));
@@ -122,7 +120,9 @@ std::unique_ptr<ByteInput> memory_input(std::span<const std::byte> bytes) {
   return std::make_unique<MemoryInput>(bytes);
 }
 
-Result<std::unique_ptr<ByteInput>> open_input(const std::string& path) {
+Result<std::unique_ptr<ByteInput>> open_input(const std::string& path, uint64_t most) {
+  if (path.empty()) return fail(ErrorCode::kInvalidArgument, "the name of a file is empty");
+  TANDEM_TRY(limit, limit_of(most));
   Descriptor file(path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.value() < 0) return system_error(ErrorCode::kNotFound, path, "open");
   struct stat status{};
@@ -130,17 +130,16 @@ Result<std::unique_ptr<ByteInput>> open_input(const std::string& path) {
   if (S_ISDIR(status.st_mode)) return fail(ErrorCode::kNotFound, concat("cannot read ", path, ": it is a folder"));
   // Standard input may be a regular file that was read in part: only its rest counts, as for a pipe.
   if (S_ISREG(status.st_mode) && path != "-") {
-    const uint64_t limit = most_bytes();
-    if (static_cast<uint64_t>(status.st_size) > limit)
+    if (static_cast<uint64_t>(status.st_size) > limit.bytes)
       return too_large(path, concat(" has ", status.st_size, " bytes, and "), limit);
     return std::make_unique<FileInput>(std::move(file), static_cast<uint64_t>(status.st_size));
   }
-  TANDEM_TRY(bytes, read_to_end(file, path));
+  TANDEM_TRY(bytes, read_to_end(file, path, limit));
   return std::make_unique<OwnedInput>(std::move(bytes));
 }
 
-Result<std::vector<std::byte>> read_all_bytes(const std::string& path) {
-  TANDEM_TRY(input, open_input(path));
+Result<std::vector<std::byte>> read_all_bytes(const std::string& path, uint64_t most) {
+  TANDEM_TRY(input, open_input(path, most));
   try {
     std::vector<std::byte> bytes(input->size());
     const size_t count = input->read_at(0, bytes);

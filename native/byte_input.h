@@ -23,12 +23,16 @@ class ByteInput {
 /// Views memory that outlives the input.
 std::unique_ptr<ByteInput> memory_input(std::span<const std::byte> bytes);
 
-/// Opens a file; "-" is standard input. Everything that is not a regular file is read to its end first.
-/// kMemoryLimit for more than 2 GiB, or than a third of the available memory.
-/// kNotFound (with the system's reason).
-Result<std::unique_ptr<ByteInput>> open_input(const std::string& path);
+/// Most bytes of a file that is read as a whole.
+inline constexpr uint64_t kMostFileBytes = uint64_t{2} << 30;
+/// Most bytes of a file of JSON, whose values take many times their text.
+inline constexpr uint64_t kMostJsonBytes = uint64_t{256} << 20;
+
+/// Opens a file; "-" is standard input. Everything that is not a regular file is read to its end first. kMemoryLimit
+/// for more than `most` bytes or than `read_limit()`, before they are read; kNotFound (with the system's reason).
+Result<std::unique_ptr<ByteInput>> open_input(const std::string& path, uint64_t most = kMostFileBytes);
 
 /// All bytes of a file; "-" is standard input. Errors as `open_input`, and kRuntime when a read fails.
-Result<std::vector<std::byte>> read_all_bytes(const std::string& path);
+Result<std::vector<std::byte>> read_all_bytes(const std::string& path, uint64_t most = kMostFileBytes);
 
 }  // namespace tandem

@@ -17,7 +17,7 @@ namespace {
 /// The options of a model: a JSON object.
 Result<nlohmann::json> read_options(const std::string& path) {
   if (path.empty()) return nlohmann::json::object();
-  TANDEM_TRY(bytes, read_all_bytes(path));
+  TANDEM_TRY(bytes, read_all_bytes(path, kMostJsonBytes));
   const auto* begin = reinterpret_cast<const char*>(bytes.data());
   nlohmann::json options = nlohmann::json::parse(begin, begin + bytes.size(), nullptr, false);
   if (!options.is_object())

@@ -7,6 +7,7 @@
 
 #include "core/audio/segmentation.h"
 #include "core/base/text.h"
+#include "native/read_limit.h"
 
 namespace tandem {
 
@@ -23,9 +24,13 @@ Result<std::vector<float>> resample(std::span<const float> samples, int64_t from
   }
   try {
     if (from_rate == to_rate) return std::vector<float>(samples.begin(), samples.end());
+    const int64_t length = resampled_length(static_cast<int64_t>(samples.size()), from_rate, to_rate);
+    TANDEM_TRY(limit, read_limit());
+    const std::string what = concat("the sound at ", to_rate, " Hz");
+    if (auto fits = check_read_limit(what, static_cast<uint64_t>(length) * sizeof(float), limit); !fits)
+      return tl::unexpected<JitError>(fits.error());
     // The resampler may leave off the last sample or make one more; zeros stand for what it leaves off.
-    std::vector<float> result(
-        static_cast<size_t>(resampled_length(static_cast<int64_t>(samples.size()), from_rate, to_rate)));
+    std::vector<float> result(static_cast<size_t>(length));
     if (result.empty()) return result;
     const soxr_io_spec_t io = soxr_io_spec(SOXR_FLOAT32_I, SOXR_FLOAT32_I);
     const soxr_quality_spec_t quality = soxr_quality_spec(SOXR_HQ, 0);

@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "native/byte_input.h"
 #include "native/counted.h"
+#include "native/read_limit.h"
 #include "native/resample.h"
 #include "native/wav_check.h"
 
@@ -72,13 +73,23 @@ tl::unexpected<JitError> non_finite_error(const std::string& name, size_t index,
                      " s) is ", value, "; samples must be finite 32-bit floats"));
 }
 
+Result<void> check_samples(const std::string& name, uint64_t samples, const ReadLimit& limit) {
+  return check_read_limit(concat("the sound of ", name), samples * sizeof(float), limit);
+}
+
 /// Reads all frames and mixes them.
 Result<void> read_frames(SNDFILE* file, const SF_INFO& info, const std::string& name, uint64_t bytes, Sound& sound) {
+  TANDEM_TRY(limit, read_limit());
   const auto channels = static_cast<size_t>(info.channels);
   std::vector<double> block(static_cast<size_t>(std::max<sf_count_t>(kBlockSamples / info.channels, 1)) * channels);
   // A header may promise anything: memory follows the file's size, and then what was really read.
-  if (info.frames > 0) sound.samples.reserve(std::min<uint64_t>(static_cast<uint64_t>(info.frames), bytes));
+  if (info.frames > 0) {
+    const uint64_t likely = std::min<uint64_t>(static_cast<uint64_t>(info.frames), bytes);
+    if (auto fits = check_samples(name, likely, limit); !fits) return fits;
+    sound.samples.reserve(likely);
+  }
   for (;;) {
+    if (auto fits = check_samples(name, sound.samples.size(), limit); !fits) return fits;
     const sf_count_t frames = sf_readf_double(file, block.data(), static_cast<sf_count_t>(block.size() / channels));
     if (frames <= 0) break;
     for (size_t frame = 0; frame < static_cast<size_t>(frames); ++frame) {
@@ -182,6 +193,8 @@ Result<Sound> read_raw_bytes(std::span<const std::byte> bytes, const RawFormat& 
     sound.note =
         concat(name, " ends with ", counted(rest, "byte"), rest == 1 ? " that is" : " that are", " no whole frame");
   }
+  TANDEM_TRY(limit, read_limit());
+  if (auto fits = check_samples(name, frames, limit); !fits) return tl::unexpected<JitError>(fits.error());
   try {
     sound.samples.reserve(frames);
     for (size_t frame = 0; frame < frames; ++frame) {

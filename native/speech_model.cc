@@ -26,7 +26,7 @@ bool is_file(const fs::path& path) {
 }
 
 Result<GigaAmConfig> read_config(const std::string& path) {
-  TANDEM_TRY(bytes, read_all_bytes(path));
+  TANDEM_TRY(bytes, read_all_bytes(path, kMostJsonBytes));
   return parse_gigaam_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
 }
 

@@ -300,6 +300,20 @@ TEST(SoundFile, ReadsOtherFormats) {
   EXPECT_LT(error / static_cast<double>(tone.size()), 0.02);
 }
 
+TEST(SoundFile, OpusUnderTheNameOfAWavFileIsRead) {
+  std::vector<float> tone(16000);
+  for (size_t i = 0; i < tone.size(); ++i) tone[i] = 0.3f * static_cast<float>(std::sin(0.17 * static_cast<double>(i)));
+  const Sound sound = read_ok(encoded(SF_FORMAT_OGG | SF_FORMAT_OPUS, tone));
+  ASSERT_EQ(sound.samples.size(), tone.size());
+  EXPECT_EQ(sound.sample_rate, 16000);
+  double error = 0, power = 0;
+  for (size_t i = 2000; i < tone.size(); ++i) {
+    error += std::pow(static_cast<double>(sound.samples[i]) - static_cast<double>(tone[i]), 2);
+    power += std::pow(static_cast<double>(tone[i]), 2);
+  }
+  EXPECT_LT(error / power, 0.01) << "it must be the tone, in its place";
+}
+
 TEST(SoundFile, TruncatedCompressedFileIsAnError) {
   std::vector<float> tone(48000);
   for (size_t i = 0; i < tone.size(); ++i)
