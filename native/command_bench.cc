@@ -14,6 +14,7 @@
 #include "core/base/text.h"
 #include "native/built_in_models.h"
 #include "native/command.h"
+#include "native/number_option.h"
 #include "native/tool_options.h"
 
 namespace tandem {
@@ -94,8 +95,6 @@ struct BenchCommand {
 
   Result<nlohmann::ordered_json> measure() const {
     if (model.empty()) return tl::unexpected<JitError>(missing_argument("bench", "MODEL"));
-    if (auto checked = check_range("--steps", steps, 1, kMostSteps); !checked)
-      return tl::unexpected<JitError>(checked.error());
     if (auto usable = target.config(); !usable) return tl::unexpected<JitError>(usable.error());
     TANDEM_TRY(found, find_model(model));
     const BuiltInModel& built_in = *found;
@@ -155,9 +154,8 @@ void add_bench_command(CLI::App& tool, int& exit_code) {
   CLI::App& command = *tool.add_subcommand("bench", "Time preparing a model (in fresh processes) and one step of it");
   command.add_option("MODEL", state->model, "Name of the model: see tandem run --help");
   command.add_option("--weights", state->weights, "File or folder of weights; default: the installed npm package's");
-  command.add_option("--threads", state->target.threads,
-                     "Threads of one step, to 1024; 0: as many as the machine gives");
-  command.add_option("--steps", state->steps, "How many steps are timed, 1 to 1000000")->capture_default_str();
+  add_threads_option(command, state->target);
+  add_whole_number(command, "--steps", state->steps, 1, kMostSteps, "How many steps are timed");
   command.add_flag("--json", state->json, "Print one JSON object and nothing else");
   state->target.add_to(command);
   command.callback([state, &exit_code] {

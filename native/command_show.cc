@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "native/built_in_models.h"
 #include "native/command.h"
+#include "native/number_option.h"
 #include "native/tool_options.h"
 
 namespace tandem {
@@ -44,7 +45,7 @@ struct StageName {
 constexpr StageName kStageNames[] = {
     {"graph", Stage::kGraph, nullptr},       {"rewritten", Stage::kRewritten, nullptr},
     {"schedule", Stage::kSchedule, nullptr}, {"kernel", Stage::kKernels, nullptr},
-    {"c", Stage::kSource, "native"},
+    {"c", Stage::kSource, "native"},         {"wat", Stage::kSource, "wasm"},
 };
 
 struct ShowCommand : Prepared {
@@ -58,7 +59,7 @@ struct ShowCommand : Prepared {
     for (const StageName& known : kStageNames)
       if (stage == known.name) return observed(config, known);
     return fail(ErrorCode::kInvalidArgument,
-                concat("--stage is \"", stage, "\": use graph, rewritten, schedule, kernel, c, asm or wasm"));
+                concat("--stage is \"", stage, "\": use graph, rewritten, schedule, kernel, c, asm, wat or wasm"));
   }
 
  private:
@@ -100,8 +101,6 @@ struct ProfileCommand : Prepared {
   std::string vars, format = "table";
 
   Result<std::string> text() const {
-    if (auto checked = check_range("--steps", steps, 1, kMostSteps); !checked)
-      return tl::unexpected<JitError>(checked.error());
     if (format != "table" && format != "json" && format != "trace")
       return fail(ErrorCode::kInvalidArgument, concat("--format is \"", format, "\": use table, json or trace"));
     TANDEM_TRY(values, parse_variables(vars));
@@ -152,7 +151,10 @@ void add_show_command(CLI::App& tool, int& exit_code) {
   const auto state = std::make_shared<ShowCommand>("show");
   CLI::App& command = *tool.add_subcommand("show", "Print a stage of a model's way to machine code");
   state->add_to(command);
-  command.add_option("--stage", state->stage, "graph, rewritten, schedule, kernel, c, asm or wasm");
+  command.add_option(
+      "--stage", state->stage,
+      "graph, rewritten, schedule, kernel; with the target native c, asm; with the target wasm wat (text), "
+      "wasm (the module's bytes)");
   command.callback([state, &exit_code] { run_and_write(*state, exit_code); });
 }
 
@@ -160,8 +162,7 @@ void add_profile_command(CLI::App& tool, int& exit_code) {
   const auto state = std::make_shared<ProfileCommand>("profile");
   CLI::App& command = *tool.add_subcommand("profile", "Time the kernels of a model, one by one");
   state->add_to(command);
-  command.add_option("--steps", state->steps, "How often, 1 to 1000000; the fastest of each kernel counts")
-      ->capture_default_str();
+  add_whole_number(command, "--steps", state->steps, 1, kMostSteps, "How often; the fastest of each kernel counts");
   command.add_option("--vars", state->vars, "Values of variables, such as b=1,t=300; others have their upper bound");
   command.add_option("--format", state->format, "table, json, or trace (for chrome://tracing and Perfetto)")
       ->capture_default_str();

@@ -6,6 +6,7 @@
 
 #include "core/base/text.h"
 #include "native/command.h"
+#include "native/number_option.h"
 #include "native/progress.h"
 #include "native/tool_options.h"
 #include "native/transcriber.h"
@@ -48,18 +49,17 @@ class TranscribeCommand {
     command.add_option("--weights", self->weights_, "Folder or file of a GigaAM model, see below");
     command.add_option("--config", self->config_path_, "JSON file with the model's configuration; default: see below");
     command.add_option("--head", self->head_, "ctc or rnnt: fails when the model has the other one");
-    command.add_option("--beam", self->options_.recognizer.beam_width,
-                       "CTC: width of the prefix beam search, 1 to 10000; default: the best class of each frame");
-    command.add_option("--batch", self->options_.recognizer.lanes, "Pieces that are recognised at once, 1 to 64")
-        ->capture_default_str();
+    add_whole_number(
+        command, "--beam", [self](int64_t width) { self->options_.recognizer.beam_width = width; }, 1, 10000,
+        "CTC: width of the prefix beam search; default: the best class of each frame");
+    add_whole_number(command, "--batch", self->options_.recognizer.lanes, 1, 64, "Pieces that are recognised at once");
     command.add_option("--format", self->format_, "text, json, srt or vtt")->capture_default_str();
     command.add_option("--raw", self->raw_, "Headerless PCM: s16le:RATE or s16le:RATE:CHANNELS");
     command.add_option("--vad", self->options_.vad_version, "Version of Silero VAD: v5 or v6")->capture_default_str();
     command.add_option("--vad-weights", self->options_.vad_weights, "File or folder of Silero's weights");
     self->target_.add_to(command);
-    command.add_option("--threads", self->target_.threads, "Threads, 0: as many as the machine gives");
+    add_threads_option(command, self->target_);
     command.footer(kFooter);
-    self->beam_ = command.get_option("--beam");
     command.callback([self, &exit_code] { exit_code = self->run(); });
   }
 
@@ -95,12 +95,6 @@ class TranscribeCommand {
     if (!raw_.empty()) {
       TANDEM_TRY(parsed, parse_raw_format(raw_));
       raw_format_ = parsed;
-    }
-    if (auto checked = check_range("--batch", options_.recognizer.lanes, 1, 64); !checked)
-      return tl::unexpected<JitError>(checked.error());
-    if (beam_->count() > 0) {
-      if (auto checked = check_range("--beam", options_.recognizer.beam_width, 1, 10000); !checked)
-        return tl::unexpected<JitError>(checked.error());
     }
     return format;
   }
@@ -160,7 +154,6 @@ class TranscribeCommand {
   RawFormat raw_format_;
   TranscriberOptions options_;
   TargetOptions target_;
-  CLI::Option* beam_ = nullptr;
   PrepareConfig config_;
   double prepare_seconds_ = 0, compute_seconds_ = 0, sound_seconds_ = 0;
 };

@@ -16,8 +16,18 @@
 namespace tandem {
 namespace {
 
+constexpr const char* kSeveralFiles =
+    "Several files: json is an array with one entry per FILE, in their order, also if all but one fail; one FILE is\n"
+    "one object. csv names the file in each line, text in a line per file; srt takes one file. A file that fails is\n"
+    "named on standard error, gives its exit code when all others are done, and is {file, error {code, message}} in\n"
+    "json; it has no lines in csv and text.";
+
 /// Full scale is 1; recordings that were normalised in some other way stay below this.
 constexpr float kHighestPeak = 8;
+
+tl::unexpected<JitError> of_file(const std::string& file, const JitError& error) {
+  return fail(error.code, concat(file, ": ", error.message));
+}
 
 float peak_of(std::span<const float> samples) {
   float peak = 0;
@@ -62,6 +72,7 @@ class VadCommand {
     command.add_option("--raw", self->raw_, "Headerless PCM: s16le:RATE or s16le:RATE:CHANNELS");
     self->target_.add_to(command);
     self->segment_.add_to(command);
+    command.footer(kSeveralFiles);
     command.callback([self, &exit_code] { exit_code = self->run(); });
   }
 
@@ -81,18 +92,17 @@ class VadCommand {
     config_ = *config;
     // A file that fails does not take the others' results with it.
     int exit_code = kExitSuccess;
-    std::vector<SegmentReport> reports;
-    for (const std::string& file : files_) {
-      auto report = detect(file);
-      if (report)
-        reports.push_back(std::move(*report));
+    std::vector<SegmentReport> reports(files_.size());
+    for (size_t i = 0; i < files_.size(); ++i) {
+      reports[i].file = files_[i];
+      if (auto report = detect(files_[i]))
+        reports[i] = std::move(*report);
       else
-        exit_code = std::max<int>(exit_code, report_error(report.error()));
+        exit_code = std::max<int>(exit_code, report_failure(report.error(), reports[i]));
     }
-    if (!reports.empty() || *format == SegmentFormat::kJson) {
-      if (auto written = write_standard_output(format_segments(reports, *format, segment_.probabilities)); !written)
-        exit_code = std::max<int>(exit_code, report_error(written.error()));
-    }
+    const OutputForm form{*format, files_.size() > 1, segment_.probabilities};
+    if (auto written = write_standard_output(format_segments(reports, form)); !written)
+      exit_code = std::max<int>(exit_code, report_error(written.error()));
     report_target_notes(config_);
     report_speed();
     return exit_code;
@@ -109,15 +119,16 @@ class VadCommand {
     found.sample_rate = sound.sample_rate;
     found.samples = static_cast<int64_t>(sound.samples.size());
     found.model_rate = sound.sample_rate == 8000 ? 8000 : 16000;
-    TANDEM_TRY(vad, model_for(*found.model_rate));
+    auto vad = model_for(*found.model_rate);
+    if (!vad) return of_file(file, vad.error());
     const Clock::time_point start = Clock::now();
     std::vector<float> samples = std::move(sound.samples);
     if (sound.sample_rate != *found.model_rate && !samples.empty()) {
       auto resampled = resample(samples, sound.sample_rate, *found.model_rate);
-      if (!resampled) return fail(resampled.error().code, concat(file, ": ", resampled.error().message));
+      if (!resampled) return of_file(file, resampled.error());
       samples = std::move(*resampled);
     }
-    if (auto done = run_model(*vad, samples, found); !done) return tl::unexpected<JitError>(done.error());
+    if (auto done = run_model(**vad, samples, found); !done) return of_file(file, done.error());
     auto report = segment_saved(found, segment_.segmentation);
     compute_seconds_ += seconds_since(start);
     sound_seconds_ += static_cast<double>(found.samples) / static_cast<double>(found.sample_rate);
@@ -131,25 +142,24 @@ class VadCommand {
     constexpr size_t kPiece = 16384;
     for (size_t at = 0; at < samples.size(); at += kPiece) {
       const auto piece = samples.subspan(at, std::min(kPiece, samples.size() - at));
-      if (auto pushed = vad.push(piece, keep); !pushed)
-        return fail(pushed.error().code, concat(found.file, ": ", pushed.error().message));
+      if (auto pushed = vad.push(piece, keep); !pushed) return pushed;
       progress.show(static_cast<int64_t>(at));
     }
-    if (auto flushed = vad.flush(keep); !flushed)
-      return fail(flushed.error().code, concat(found.file, ": ", flushed.error().message));
-    return {};
+    return vad.flush(keep);
   }
 
   Result<SileroVad*> model_for(int64_t rate) {
     auto& model = models_[rate];
     if (!model) {
       const Clock::time_point start = Clock::now();
-      auto loaded = load_silero(version_, rate, weights_, config_);
-      if (!loaded) return tl::unexpected<JitError>(loaded.error());
-      model = std::make_unique<SileroVad>(std::move(*loaded));
+      model = std::make_unique<Result<SileroVad>>(load_silero(version_, rate, weights_, config_));
       prepare_seconds_ += seconds_since(start);
+      if (!*model) return tl::unexpected<JitError>(model->error());
     }
-    return model.get();
+    // The reason may be long, and was told with the first file.
+    if (!*model)
+      return fail(model->error().code, concat("the model for ", rate, " Hz could not be loaded, as said before"));
+    return &**model;
   }
 
   void report_speed() const {
@@ -167,7 +177,7 @@ class VadCommand {
   TargetOptions target_;
   SegmentOptions segment_;
   PrepareConfig config_;
-  std::map<int64_t, std::unique_ptr<SileroVad>> models_;
+  std::map<int64_t, std::unique_ptr<Result<SileroVad>>> models_;
   double prepare_seconds_ = 0, compute_seconds_ = 0, sound_seconds_ = 0;
 };
 

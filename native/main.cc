@@ -9,6 +9,7 @@
 #include <string>
 
 #include "native/command.h"
+#include "native/printable.h"
 #include "native/tool_options.h"
 
 namespace {
@@ -42,7 +43,8 @@ int main(int argc, char** argv) {
       if (error.get_exit_code() == 0) return tool.exit(error);  // --help, --version
       const auto commands = tool.get_subcommands();
       const std::string command = commands.empty() ? "" : commands.front()->get_name() + " ";
-      std::fprintf(stderr, "tandem: %s; see tandem %s--help\n", error.what(), command.c_str());
+      std::fprintf(stderr, "tandem: %s; see tandem %s--help\n", tandem::printable(error.what()).c_str(),
+                   command.c_str());
       return tandem::kExitUserError;
     }
     if (tool.get_subcommands().empty()) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
+#include "native/printable.h"
 
 namespace tandem {
 namespace {
@@ -16,6 +17,10 @@ double seconds(int64_t sample, int64_t rate) { return static_cast<double>(sample
 ordered_json json_of(const SegmentReport& report, bool with_probabilities) {
   ordered_json object;
   object["file"] = report.file;
+  if (report.failure) {
+    object["error"] = {{"code", report.failure->code}, {"message", report.failure->message}};
+    return object;
+  }
   object["sample_rate"] = report.sample_rate;
   object["samples"] = report.samples;
   object["model"] = report.model.empty() ? ordered_json(nullptr) : ordered_json(report.model);
@@ -32,14 +37,10 @@ ordered_json json_of(const SegmentReport& report, bool with_probabilities) {
   return object;
 }
 
-std::string json_text(std::span<const SegmentReport> reports, bool with_probabilities) {
-  ordered_json document;
-  if (reports.size() == 1) {
-    document = json_of(reports[0], with_probabilities);
-  } else {
-    document = ordered_json::array();
-    for (const SegmentReport& report : reports) document.push_back(json_of(report, with_probabilities));
-  }
+std::string json_text(std::span<const SegmentReport> reports, const OutputForm& form) {
+  ordered_json document = ordered_json::array();
+  for (const SegmentReport& report : reports) document.push_back(json_of(report, form.probabilities));
+  if (!form.list && document.size() == 1) document = ordered_json(document[0]);
   return document.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -95,11 +96,12 @@ std::string fixed(double value, int decimals) {
 std::string plain_text(std::span<const SegmentReport> reports) {
   std::string text;
   for (const SegmentReport& report : reports) {
+    if (report.failure) continue;
     double speech = 0;
     for (const SpeechSegment& segment : report.segments)
       speech += seconds(segment.end - segment.start, report.sample_rate);
     const size_t count = report.segments.size();
-    text += concat(report.file, ": ", count, count == 1 ? " segment, " : " segments, ", fixed(speech, 2),
+    text += concat(printable(report.file), ": ", count, count == 1 ? " segment, " : " segments, ", fixed(speech, 2),
                    " s of speech in ", fixed(seconds(report.samples, report.sample_rate), 2), " s\n");
     for (const SpeechSegment& segment : report.segments) {
       text += concat("  ", fixed(seconds(segment.start, report.sample_rate), 3), " - ",
@@ -118,6 +120,13 @@ class SavedReader {
     if (!object_.is_object()) invalid("is not a JSON object");
     SavedProbabilities saved;
     saved.file = text("file", name);
+    const bool has_list = object_.contains("probabilities") || object_.contains("probs");
+    if (const auto error = object_.find("error"); error != object_.end() && !has_list) {
+      const SavedReader failure(*error, where_);
+      saved.failure = {failure.text("code", name_of(ErrorCode::kRuntime)),
+                       failure.text("message", "no reason is saved")};
+      return saved;
+    }
     saved.model = text("model", "");
     saved.sample_rate = number("sample_rate", 1);
     saved.samples = number("samples", 0);
@@ -126,7 +135,7 @@ class SavedReader {
     }
     const char* key = object_.contains("probabilities") ? "probabilities" : "probs";
     const auto list = object_.find(key);
-    if (list == object_.end()) invalid("has neither \"probabilities\" nor \"probs\"");
+    if (!has_list) invalid("has neither \"probabilities\" nor \"probs\"");
     if (!list->is_array()) invalid(concat("\"", key, "\" is not a list"));
     saved.probabilities.reserve(list->size());
     for (const nlohmann::json& value : *list) {
@@ -185,12 +194,12 @@ Result<void> check_report_count(size_t count, SegmentFormat format) {
                      ": its numbers and times count from one start; use one command for each, or csv or json"));
 }
 
-std::string format_segments(std::span<const SegmentReport> reports, SegmentFormat format, bool with_probabilities) {
-  switch (format) {
+std::string format_segments(std::span<const SegmentReport> reports, const OutputForm& form) {
+  switch (form.format) {
     case SegmentFormat::kText:
       return plain_text(reports);
     case SegmentFormat::kJson:
-      return json_text(reports, with_probabilities);
+      return json_text(reports, form);
     case SegmentFormat::kSrt:
       return srt_text(reports);
     case SegmentFormat::kCsv:
@@ -199,18 +208,20 @@ std::string format_segments(std::span<const SegmentReport> reports, SegmentForma
   return "";
 }
 
-Result<std::vector<SavedProbabilities>> read_saved_probabilities(std::string_view text, const std::string& name) {
+Result<SavedList> read_saved_probabilities(std::string_view text, const std::string& name) {
   try {
     const nlohmann::json document = nlohmann::json::parse(text);
-    std::vector<SavedProbabilities> all;
-    if (!document.is_array()) {
-      all.push_back(SavedReader(document, name).read(name));
-      return all;
+    SavedList saved;
+    saved.list = document.is_array();
+    if (!saved.list) {
+      saved.recordings.push_back(SavedReader(document, name).read(name));
+      return saved;
     }
     for (const nlohmann::json& object : document) {
-      all.push_back(SavedReader(object, concat(name, ", entry ", all.size())).read(name));
+      const std::string where = concat(name, ", entry ", saved.recordings.size());
+      saved.recordings.push_back(SavedReader(object, where).read(where));
     }
-    return all;
+    return saved;
   } catch (const TensorError& error) {
     return tl::unexpected<JitError>(error.to_error());
   } catch (const nlohmann::json::exception& error) {
@@ -222,6 +233,9 @@ Result<std::vector<SavedProbabilities>> read_saved_probabilities(std::string_vie
 }
 
 Result<SegmentReport> segment_saved(const SavedProbabilities& saved, const SegmentationOptions& options) {
+  if (saved.failure)
+    return fail(ErrorCode::kInvalidFormat,
+                concat(saved.file, " has no saved probabilities, only an error: ", saved.failure->message));
   SegmentReport report;
   report.file = saved.file;
   report.sample_rate = saved.sample_rate;

@@ -13,30 +13,14 @@
 #include "core/backend/registry.h"
 #include "core/base/text.h"
 #include "native/native_backends.h"
+#include "native/number_option.h"
+#include "native/printable.h"
 
 namespace tandem {
 namespace {
 
 /// As TANDEM_THREADS.
 constexpr int64_t kMostThreads = 1024;
-
-/// Options of the segmentation under the names that the tool gives them.
-constexpr std::pair<std::string_view, std::string_view> kSegmentOptionNames[] = {
-    {"threshold", "--threshold"},
-    {"neg_threshold", "--neg-threshold"},
-    {"min_speech_duration_ms", "--min-speech-ms"},
-    {"max_speech_duration_s", "--max-speech-s"},
-    {"min_silence_duration_ms", "--min-silence-ms"},
-    {"speech_pad_ms", "--speech-pad-ms"},
-};
-
-/// The message with the name at its beginning as the user typed it.
-std::string with_option_name(const std::string& message) {
-  for (const auto& [name, typed] : kSegmentOptionNames) {
-    if (message.starts_with(concat(name, " "))) return concat(typed, message.substr(name.size()));
-  }
-  return message;
-}
 
 /// Can this target run code for the instruction set?
 Result<void> check_isa(const std::string& isa, const Backend& backend) {
@@ -68,8 +52,13 @@ ExitCode exit_code_of(ErrorCode code) {
 }
 
 ExitCode report_error(const JitError& error) {
-  std::fprintf(stderr, "tandem: %s\n", error.message.c_str());
+  std::fprintf(stderr, "tandem: %s\n", printable(error.message, "\n").c_str());
   return exit_code_of(error.code);
+}
+
+ExitCode report_failure(const JitError& error, SegmentReport& report) {
+  report.failure = {name_of(error.code), error.message};
+  return report_error(error);
 }
 
 JitError missing_argument(const std::string& command, const std::string& name) {
@@ -93,12 +82,7 @@ Result<std::vector<VariableValue>> parse_variables(std::string_view text) {
   return values;
 }
 
-Result<void> check_range(const std::string& name, int64_t value, int64_t low, int64_t high) {
-  if (value >= low && value <= high) return {};
-  return fail(ErrorCode::kInvalidArgument, concat(name, " is ", value, ": it must be from ", low, " to ", high));
-}
-
-void report_note(const std::string& note) { std::fprintf(stderr, "tandem: note: %s\n", note.c_str()); }
+void report_note(const std::string& note) { std::fprintf(stderr, "tandem: note: %s\n", printable(note, "\n").c_str()); }
 
 Result<void> write_standard_output(std::string_view text) {
   const bool good = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
@@ -120,6 +104,11 @@ void TargetOptions::add_to(CLI::App& command) {
                      "TANDEM_NUMERICS, else fast");
 }
 
+void add_threads_option(CLI::App& command, TargetOptions& options) {
+  const auto take = [&options](int64_t number) { options.threads = number; };
+  add_whole_number(command, "--threads", take, 0, kMostThreads, "Threads; 0: as many as the machine gives");
+}
+
 const char* TargetOptions::environment(const char* name) const {
   const std::string_view variable = name;
   if (variable == "TANDEM_NUMERICS" && !numerics.empty()) return nullptr;
@@ -136,10 +125,6 @@ const char* TargetOptions::environment(const char* name) const {
 
 Result<PrepareConfig> TargetOptions::config() const {
   register_native_backends();
-  if (threads) {
-    if (auto checked = check_range("--threads", *threads, 0, kMostThreads); !checked)
-      return tl::unexpected<JitError>(checked.error());
-  }
   auto config = PrepareConfig::from([this](const char* name) { return environment(name); });
   if (!config) return config;
   if (threads) config->threads = static_cast<int>(*threads);
@@ -178,24 +163,25 @@ void report_target_notes(const PrepareConfig& config) {
 
 void SegmentOptions::add_to(CLI::App& command) {
   SegmentationOptions& s = segmentation;
-  command.add_option("--threshold", s.threshold, "A window of at least this probability is speech, 0 to 1")
-      ->capture_default_str();
-  neg_threshold_option = command.add_option("--neg-threshold", neg_threshold,
-                                            "A window below this is silence; default: threshold - 0.15, at least 0.01");
-  command.add_option("--min-speech-ms", s.min_speech_duration_ms, "Speech must be longer than this")
-      ->capture_default_str();
-  command.add_option("--min-silence-ms", s.min_silence_duration_ms, "Silence must last this long to end speech")
-      ->capture_default_str();
-  command.add_option("--speech-pad-ms", s.speech_pad_ms, "Added on both sides of a segment")->capture_default_str();
-  command.add_option("--max-speech-s", s.max_speech_duration_s, "Longer speech is cut, in seconds; default: never");
+  add_number(command, "--threshold", s.threshold, kThresholdRange, "A window of at least this probability is speech");
+  neg_threshold_option = add_number(command, "--neg-threshold", neg_threshold, kNegThresholdRange,
+                                    "A window below this is silence; default: threshold - 0.15, at least 0.01")
+                             ->default_str("");
+  add_number(command, "--min-speech-ms", s.min_speech_duration_ms, kMillisecondsRange,
+             "Speech must be longer than this");
+  add_number(command, "--min-silence-ms", s.min_silence_duration_ms, kMillisecondsRange,
+             "Silence must last this long to end speech");
+  add_number(command, "--speech-pad-ms", s.speech_pad_ms, kMillisecondsRange, "Added on both sides of a segment");
+  add_number(command, "--max-speech-s", s.max_speech_duration_s, kLongestSpeechRange,
+             "Longer speech is cut, in seconds");
   command.add_option("--format", format, "text, json, srt or csv")->capture_default_str();
   command.add_flag("--probabilities", probabilities, "Add the probability of each window (json)");
 }
 
 Result<SegmentFormat> SegmentOptions::finish() {
   if (neg_threshold_option->count() > 0) segmentation.neg_threshold = neg_threshold;
-  if (auto checked = segmentation.validate(); !checked)
-    return fail(checked.error().code, with_option_name(checked.error().message));
+  if (segmentation.max_speech_duration_s == 0)
+    return fail(ErrorCode::kInvalidArgument, "--max-speech-s is 0: it must be above 0; inf never cuts");
   auto parsed = parse_segment_format(format);
   if (parsed && probabilities && *parsed != SegmentFormat::kJson)
     report_note(concat("--probabilities has no place in the format ", format, "; use --format json"));

@@ -25,11 +25,11 @@ ExitCode report_error(const JitError& error);
 JitError missing_argument(const std::string& command, const std::string& name);
 /// Most steps that a command times.
 inline constexpr int64_t kMostSteps = 1'000'000;
-/// kInvalidArgument when the value of the option `name` isn't from `low` to `high`.
-Result<void> check_range(const std::string& name, int64_t value, int64_t low, int64_t high);
 /// "b=1,t=300" as values for the variables of a call; the names are views of `text`. kInvalidArgument for anything
 /// else.
 Result<std::vector<VariableValue>> parse_variables(std::string_view text);
+/// The same for one of several files, whose names stand in a report: the exit code and what the report says.
+ExitCode report_failure(const JitError& error, SegmentReport& report);
 /// "tandem: note: ..." on standard error.
 void report_note(const std::string& note);
 /// Writes all of it to standard output; kRuntime with the system's reason (a full disk, a closed pipe).
@@ -54,6 +54,8 @@ struct TargetOptions {
   /// A variable of the environment, unless an option stands above it.
   const char* environment(const char* name) const;
 };
+/// --threads, for commands whose work is worth more than one.
+void add_threads_option(CLI::App& command, TargetOptions& options);
 /// "native avx512, fast": what a plan is made for.
 std::string target_text(const PrepareConfig& config);
 /// Notes what the target has to say once it is in use: that kernels are not cached.
@@ -68,7 +70,7 @@ struct SegmentOptions {
   bool probabilities = false;
 
   void add_to(CLI::App& command);
-  /// Takes what was parsed into `segmentation` and checks it all.
+  /// Takes what was parsed into `segmentation` and checks what depends on more than one number.
   Result<SegmentFormat> finish();
 };
 

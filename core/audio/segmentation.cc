@@ -201,20 +201,18 @@ int64_t window_count(int64_t sample_count, int64_t window) {
 }
 
 Result<void> SegmentationOptions::validate() const {
-  const double any = std::numeric_limits<double>::infinity();
-  if (auto ok = check_option("threshold", threshold, 0, 1); !ok) return ok;
+  if (auto ok = check_option("threshold", threshold, kThresholdRange); !ok) return ok;
   if (neg_threshold) {
-    if (auto ok = check_option("neg_threshold", *neg_threshold, -1, 1); !ok) return ok;
+    if (auto ok = check_option("neg_threshold", *neg_threshold, kNegThresholdRange); !ok) return ok;
   }
-  if (auto ok = check_option("min_speech_duration_ms", min_speech_duration_ms, 0, kLongestMilliseconds); !ok) return ok;
-  if (auto ok = check_option("max_speech_duration_s", max_speech_duration_s, 0, any); !ok) return ok;
+  if (auto ok = check_option("min_speech_duration_ms", min_speech_duration_ms, kMillisecondsRange); !ok) return ok;
+  if (auto ok = check_option("max_speech_duration_s", max_speech_duration_s, kLongestSpeechRange); !ok) return ok;
   if (max_speech_duration_s == 0) {
     return fail(ErrorCode::kInvalidArgument, "max_speech_duration_s is 0: it must be above 0 (infinity never cuts)");
   }
-  if (auto ok = check_option("min_silence_duration_ms", min_silence_duration_ms, 0, kLongestMilliseconds); !ok)
-    return ok;
-  if (auto ok = check_option("speech_pad_ms", speech_pad_ms, 0, kLongestMilliseconds); !ok) return ok;
-  return check_option("min_silence_at_max_speech_ms", min_silence_at_max_speech_ms, 0, kLongestMilliseconds);
+  if (auto ok = check_option("min_silence_duration_ms", min_silence_duration_ms, kMillisecondsRange); !ok) return ok;
+  if (auto ok = check_option("speech_pad_ms", speech_pad_ms, kMillisecondsRange); !ok) return ok;
+  return check_option("min_silence_at_max_speech_ms", min_silence_at_max_speech_ms, kMillisecondsRange);
 }
 
 Result<std::vector<SpeechSegment>> speech_timestamps(std::span<const double> probabilities, int64_t sample_count,

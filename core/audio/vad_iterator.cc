@@ -8,10 +8,9 @@
 namespace tandem {
 
 Result<void> VadIteratorOptions::validate() const {
-  if (auto ok = check_option("threshold", threshold, 0, 1); !ok) return ok;
-  if (auto ok = check_option("min_silence_duration_ms", min_silence_duration_ms, 0, kLongestMilliseconds); !ok)
-    return ok;
-  return check_option("speech_pad_ms", speech_pad_ms, 0, kLongestMilliseconds);
+  if (auto ok = check_option("threshold", threshold, kThresholdRange); !ok) return ok;
+  if (auto ok = check_option("min_silence_duration_ms", min_silence_duration_ms, kMillisecondsRange); !ok) return ok;
+  return check_option("speech_pad_ms", speech_pad_ms, kMillisecondsRange);
 }
 
 Result<VadIterator> VadIterator::create(int64_t sample_rate, const VadIteratorOptions& options) {

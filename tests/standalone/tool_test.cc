@@ -1,86 +1,20 @@
-// Runs the tool as a user does: as a process with arguments, files and pipes.
+// The commands of the tool and their results.
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
-#include "native/weight_files.h"
-#include "tests/support/golden.h"
+#include "tests/support/tool_fixture.h"
 
 namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-const std::string kGoForward = "/usr/share/pocketsphinx/test/data/goforward.raw";
-
-struct Outcome {
-  int exit_code = -1;
-  std::string out, error;
-};
-
-class Tool : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "tandem-tool-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
-  static std::string read(const std::string& file) {
-    std::ifstream stream(file);
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-  void write_samples(const std::string& name, const std::vector<float>& samples, const std::string& tensor_name) const {
-    WeightTensor tensor;
-    tensor.name = tensor_name;
-    tensor.shape = {static_cast<int64_t>(samples.size())};
-    tensor.bytes = std::as_bytes(std::span<const float>(samples));
-    ASSERT_TRUE(write_safetensors_file(path(name), std::span(&tensor, 1)).has_value());
-  }
-
-  /// Runs "tandem ARGUMENTS" by the shell; `before` may set variables.
-  Outcome run(const std::string& arguments, const std::string& before = "") const {
-    const std::string command =
-        before + " '" TANDEM_BINARY_DIR "/tandem' " + arguments + " >'" + path("out") + "' 2>'" + path("error") + "'";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(path("out")), read(path("error"))};
-  }
-
-  /// The command must be refused with this exit code, nothing on standard output, and a message with `words`.
-  void expect_refused(const std::string& arguments, const std::string& words, int exit_code = 2,
-                      const std::string& before = "") const {
-    SCOPED_TRACE(arguments);
-    const Outcome outcome = run(arguments, before);
-    EXPECT_EQ(outcome.exit_code, exit_code);
-    EXPECT_EQ(outcome.out, "");
-    EXPECT_NE(outcome.error.find(words), std::string::npos) << outcome.error;
-    EXPECT_EQ(outcome.error.rfind("tandem: ", 0), 0u) << outcome.error;
-  }
-
-  fs::path folder_;
-};
-
-json golden_clip(const std::string& file, const std::string& id) {
-  const json golden = testing::golden_json(file);
-  for (const json& clip : golden["clips"])
-    if (clip["id"] == id) return clip;
-  throw std::runtime_error("no clip " + id);
-}
+using testing::golden_clip;
+using testing::kGoForward;
+using testing::Outcome;
+using testing::Tool;
 
 TEST_F(Tool, JsonOfARawRecordingIsWhatTheReferenceSays) {
   for (const std::string version : {"v5", "v6"}) {
@@ -189,46 +123,6 @@ TEST_F(Tool, ConvertedWeightsGiveTheSameProbabilities) {
   expect_refused("convert " + path("noise.onnx") + " " + path("x"), "noise.onnx");
 }
 
-TEST_F(Tool, BadInputIsRefusedInOneSentenceThatNamesIt) {
-  const std::string raw = " --raw s16le:16000 " + kGoForward;
-  expect_refused("", "command is missing");
-  expect_refused("listen", "listen");
-  expect_refused("vad", "FILE is missing");
-  expect_refused("vad --frobnicate x.wav", "--frobnicate");
-  expect_refused("vad " + path("missing.wav"), "missing.wav");
-  expect_refused("vad --threshold many" + raw, "many");
-  expect_refused("vad --threshold 1.5" + raw, "--threshold is 1.5");
-  expect_refused("vad --threshold nan" + raw, "threshold");
-  expect_refused("vad --min-speech-ms -1" + raw, "--min-speech-ms is -1");
-  expect_refused("vad --format xml" + raw, "xml");
-  expect_refused("vad --model v4" + raw, "v4");
-  expect_refused("vad --target gpu" + raw, "gpu");
-  expect_refused("vad --isa neon" + raw, "neon");
-  expect_refused("vad --numerics exact" + raw, "exact");
-  expect_refused("vad --raw f64:16000 " + kGoForward, "f64:16000");
-  expect_refused("vad --weights /nonexistent" + raw, "/nonexistent");
-  expect_refused("vad --max-speech-s 0" + raw, "--max-speech-s is 0");
-  expect_refused("vad --frobnicate x.wav", "see tandem vad --help");
-  expect_refused("vad --raw s16le:16000 --format srt a.raw b.raw", "--format srt takes one recording, not 2");
-  expect_refused("vad --raw s16le:999 " + kGoForward, "rate from 1000 to 10000000");
-  expect_refused("vad" + raw, "TANDEM_CACHE is \"maybe\"", 2, "TANDEM_CACHE=maybe");
-  expect_refused("vad" + raw, "\"Silero VAD\": the plan needs", 1, "TANDEM_MEMORY_LIMIT=1000");
-  expect_refused("vad" + raw, "TANDEM_ISA is \"mmx\"", 2, "TANDEM_ISA=mmx");
-  write("garbage.wav", "this is no sound");
-  expect_refused("vad " + path("garbage.wav"), "garbage.wav");
-  const std::string weights = read(testing::silero_onnx_path("v6"));
-  write("cut.onnx", weights.substr(0, weights.size() / 2));
-  expect_refused("vad --weights " + path("cut.onnx") + raw, "cut.onnx");
-  expect_refused("vad --target wasm" + raw, "/nonexistent/node", 1, "TANDEM_NODE=/nonexistent/node");
-}
-
-TEST_F(Tool, NumbersOfTimingsAreBounded) {
-  expect_refused("bench silero-v6-16k --threads -1", "--threads is -1: it must be from 0 to 1024");
-  expect_refused("bench silero-v6-16k --threads 100000", "--threads is 100000");
-  expect_refused("bench silero-v6-16k --steps 1000001", "--steps is 1000001");
-  expect_refused("profile silero-v6-16k --steps 1000001", "--steps is 1000001");
-}
-
 TEST_F(Tool, OptionsStandAboveTheirVariables) {
   const std::string arguments = "vad --format json --raw s16le:16000 " + kGoForward;
   expect_refused(arguments, "TANDEM_NUMERICS is \"foo\"", 2, "TANDEM_NUMERICS=foo");
@@ -237,14 +131,6 @@ TEST_F(Tool, OptionsStandAboveTheirVariables) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.error;
   EXPECT_NE(outcome.error.find("native sse, fast"), std::string::npos) << outcome.error;
   EXPECT_EQ(run("--version").out.rfind("tandem ", 0), 0u);
-}
-
-TEST_F(Tool, SamplesThatOverflowTheNetworkAreAnError) {
-  std::vector<float> samples(16000, 0.01f);
-  samples[5000] = 3e38f;
-  write_samples("in.safetensors", samples, "samples");
-  expect_refused("run silero-v6-16k --inputs " + path("in.safetensors") + " --outputs " + path("out.safetensors"),
-                 "window 9 (from sample 4608 on) has no finite probability: its samples reach 3e+38");
 }
 
 TEST_F(Tool, OutputsGoIntoPipesThroughLinksAndToStandardOutput) {
@@ -282,10 +168,15 @@ TEST_F(Tool, ShowsTheStagesOfAModel) {
   const Outcome module = run("show silero-v5-8k --stage wasm --target wasm");
   EXPECT_EQ(module.exit_code, 0) << module.error;
   EXPECT_EQ(module.out.substr(0, 4), std::string("\0asm", 4));
+  const Outcome text = run("show silero-v5-8k --stage wat --target wasm");
+  EXPECT_EQ(text.exit_code, 0) << text.error;
+  EXPECT_NE(text.out.find("(export \"step\" (func $step))"), std::string::npos) << text.out.substr(0, 1000);
   const Outcome profile = run("profile silero-v5-8k --steps 3");
   EXPECT_EQ(profile.exit_code, 0) << profile.error;
   EXPECT_NE(profile.out.find("us in kernels"), std::string::npos) << profile.out;
   expect_refused("show silero-v5-8k --stage wasm", "needs --target wasm");
+  expect_refused("show silero-v5-8k --stage wat", "needs --target wasm");
+  expect_refused("show silero-v5-8k --stage c --target wasm", "needs --target native");
   expect_refused("show silero-v5-8k --stage soul", "soul");
   expect_refused("show silero-v5-8k", "--stage is missing");
   const Outcome list = run("profile silero-v5-8k --steps 3 --format json");
@@ -302,52 +193,6 @@ TEST_F(Tool, ShowsTheStagesOfAModel) {
   expect_refused("profile silero-v5-8k --vars t=3,b=x", "--vars has \"b=x\"");
   expect_refused("profile silero-v5-8k --vars t=3", "variable \"t\" = 3 of \"Silero VAD\" is unknown");
   expect_refused("profile silero-v5-8k --steps 0", "--steps is 0");
-}
-
-TEST_F(Tool, AFileThatFailsDoesNotTakeTheOthersWithIt) {
-  const Outcome outcome = run("vad --format json --raw s16le:16000 " + path("missing.raw") + " " + kGoForward);
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_EQ(json::parse(outcome.out)["segments"][0]["start_sample"], 7712);
-  EXPECT_NE(outcome.error.find("missing.raw"), std::string::npos);
-}
-
-TEST_F(Tool, JsonOfNothingButFailuresIsAnEmptyList) {
-  const Outcome outcome = run("vad --format json " + path("missing.wav") + " " + path("absent.wav"));
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_EQ(json::parse(outcome.out), json::array());
-}
-
-TEST_F(Tool, NoFramesAreAnEmptyResult) {
-  const Outcome outcome = run("vad --format json --probabilities --raw s16le:8000 - </dev/null");
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.error;
-  const json found = json::parse(outcome.out);
-  EXPECT_EQ(found["samples"], 0);
-  EXPECT_EQ(found["segments"], json::array());
-  EXPECT_EQ(found["probabilities"], json::array());
-}
-
-TEST_F(Tool, WorksWhereTheCacheCannotBeWrittenOrIsDamaged) {
-  const std::string arguments = "vad --format json --raw s16le:16000 " + kGoForward;
-  write("file", "");
-  const Outcome without = run(arguments, "TANDEM_CACHE_DIR=" + path("file") + "/cache");
-  EXPECT_EQ(without.exit_code, 0) << without.error;
-  EXPECT_NE(without.error.find("note: "), std::string::npos) << without.error;
-  const std::string cache = "TANDEM_CACHE_DIR=" + path("cache");
-  const Outcome first = run(arguments, cache);
-  EXPECT_EQ(first.exit_code, 0) << first.error;
-  int damaged = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(path("cache"))) {
-    if (!entry.is_regular_file() || entry.file_size() < 1000) continue;
-    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(700);
-    file.write("damage", 6);
-    damaged++;
-  }
-  EXPECT_GT(damaged, 0);
-  const Outcome second = run(arguments, cache);
-  EXPECT_EQ(second.exit_code, 0) << second.error;
-  EXPECT_EQ(second.out, first.out);
-  EXPECT_EQ(without.out, first.out);
 }
 
 }  // namespace

@@ -27,12 +27,12 @@ SegmentReport sample_report() {
 TEST(SegmentOutput, Json) {
   const std::vector<SegmentReport> reports{sample_report()};
   EXPECT_EQ(
-      format_segments(reports, SegmentFormat::kJson),
+      format_segments(reports, {SegmentFormat::kJson}),
       R"({"file":"a.wav","sample_rate":16000,"samples":60000000,"model":"silero-v6","model_rate":16000,"segments":[)"
       R"({"start_sample":7712,"end_sample":36832,"start":0.482,"end":2.302},)"
       R"({"start_sample":58500008,"end_sample":59999999,"start":3656.2505,"end":3749.9999375}]})"
       "\n");
-  const json parsed = json::parse(format_segments(reports, SegmentFormat::kJson, true));
+  const json parsed = json::parse(format_segments(reports, {SegmentFormat::kJson, false, true}));
   EXPECT_EQ(parsed["probabilities"].dump(), "[0.10000000149011612,null,1.0]");
   EXPECT_EQ(parsed["probabilities"][0].get<double>(), static_cast<double>(0.1f));
 }
@@ -41,16 +41,39 @@ TEST(SegmentOutput, JsonOfSeveralFilesIsAnArray) {
   std::vector<SegmentReport> reports{sample_report(), sample_report()};
   reports[1].file = "bad \xFF name";
   reports[1].model = "";
-  const json parsed = json::parse(format_segments(reports, SegmentFormat::kJson));
+  const json parsed = json::parse(format_segments(reports, {SegmentFormat::kJson, true}));
   ASSERT_EQ(parsed.size(), 2u);
   EXPECT_EQ(parsed[1]["file"], "bad \xEF\xBF\xBD name");
   EXPECT_TRUE(parsed[1]["model"].is_null());
-  EXPECT_EQ(format_segments({}, SegmentFormat::kJson), "[]\n");
+  EXPECT_EQ(format_segments({}, {SegmentFormat::kJson, true}), "[]\n");
+}
+
+TEST(SegmentOutput, TheFormFollowsTheQuestion) {
+  const std::vector<SegmentReport> one{sample_report()};
+  EXPECT_TRUE(json::parse(format_segments(one, {SegmentFormat::kJson})).is_object());
+  const json list = json::parse(format_segments(one, {SegmentFormat::kJson, true}));
+  ASSERT_TRUE(list.is_array());
+  EXPECT_EQ(list.size(), 1u);
+}
+
+TEST(SegmentOutput, FailuresKeepTheirPlaceInJsonAndHaveNoLinesElsewhere) {
+  std::vector<SegmentReport> reports{SegmentReport{}, sample_report()};
+  reports[0].file = "b\"\n.wav";
+  reports[0].failure = {"NotFound", "it is gone"};
+  const json list = json::parse(format_segments(reports, {SegmentFormat::kJson, true, true}));
+  EXPECT_EQ(list[0].dump(), R"({"error":{"code":"NotFound","message":"it is gone"},"file":"b\"\n.wav"})");
+  EXPECT_EQ(list[1]["segments"].size(), 2u);
+  for (const SegmentFormat format : {SegmentFormat::kCsv, SegmentFormat::kText}) {
+    const std::string all = format_segments(reports, {format});
+    EXPECT_EQ(all, format_segments(std::span(reports).subspan(1), {format}));
+  }
+  const std::string alone = format_segments(std::span(reports).first(1), {SegmentFormat::kJson});
+  EXPECT_EQ(json::parse(alone)["error"]["code"], "NotFound");
 }
 
 TEST(SegmentOutput, Srt) {
   const std::vector<SegmentReport> one{sample_report()};
-  EXPECT_EQ(format_segments(one, SegmentFormat::kSrt),
+  EXPECT_EQ(format_segments(one, {SegmentFormat::kSrt}),
             "1\n00:00:00,482 --> 00:00:02,302\nspeech\n\n2\n01:00:56,251 --> 01:02:30,000\nspeech\n\n");
   EXPECT_TRUE(check_report_count(1, SegmentFormat::kSrt).has_value());
   EXPECT_TRUE(check_report_count(2, SegmentFormat::kCsv).has_value());
@@ -60,7 +83,7 @@ TEST(SegmentOutput, Srt) {
 TEST(SegmentOutput, Csv) {
   std::vector<SegmentReport> reports{sample_report()};
   reports[0].file = "a, \"b\".wav";
-  EXPECT_EQ(format_segments(reports, SegmentFormat::kCsv),
+  EXPECT_EQ(format_segments(reports, {SegmentFormat::kCsv}),
             "file,start_sample,end_sample,start,end\n\"a, \"\"b\"\".wav\",7712,36832,0.482,2.302\n"
             "\"a, \"\"b\"\".wav\",58500008,59999999,3656.2505,3749.9999375\n");
 }
@@ -69,9 +92,13 @@ TEST(SegmentOutput, Text) {
   std::vector<SegmentReport> reports{sample_report(), SegmentReport{}};
   reports[1].file = "empty.wav";
   reports[1].sample_rate = 8000;
-  EXPECT_EQ(format_segments(reports, SegmentFormat::kText),
+  EXPECT_EQ(format_segments(reports, {SegmentFormat::kText}),
             "a.wav: 2 segments, 95.57 s of speech in 3750.00 s\n  0.482 - 2.302 s\n  3656.251 - 3750.000 s\n"
             "empty.wav: 0 segments, 0.00 s of speech in 0.00 s\n");
+  // A name can neither make a line of its own nor speak to the terminal.
+  reports[1].file = "x\n  0.000 - 9.000 s\x1b[2J";
+  EXPECT_EQ(format_segments(std::span(reports).subspan(1), {SegmentFormat::kText}),
+            "x\\n  0.000 - 9.000 s\\x1b[2J: 0 segments, 0.00 s of speech in 0.00 s\n");
 }
 
 TEST(SegmentOutput, FormatNames) {
@@ -86,7 +113,7 @@ json segments_of(const std::string& text, const SegmentationOptions& options = d
   const auto saved = read_saved_probabilities(text, "p.json");
   if (!saved) return saved.error().text();
   json all = json::array();
-  for (const SavedProbabilities& entry : *saved) {
+  for (const SavedProbabilities& entry : saved->recordings) {
     const auto report = segment_saved(entry, options);
     if (!report) return report.error().text();
     for (const SpeechSegment& segment : report->segments) all.push_back({segment.start, segment.end});
@@ -116,15 +143,36 @@ TEST(SavedProbabilities, OwnOutputComesBack) {
   report.segments.clear();
   std::vector<SegmentReport> reports{report, report};
   reports[1].model = "";
-  const auto saved = read_saved_probabilities(format_segments(reports, SegmentFormat::kJson, true), "p.json");
+  const auto saved = read_saved_probabilities(format_segments(reports, {SegmentFormat::kJson, true, true}), "p.json");
   ASSERT_TRUE(saved.has_value()) << saved.error().text();
-  ASSERT_EQ(saved->size(), 2u);
-  EXPECT_EQ((*saved)[0].file, "a.wav");
-  EXPECT_EQ((*saved)[0].model, "silero-v6");
-  EXPECT_EQ((*saved)[0].model_rate, std::optional<int64_t>(16000));
-  EXPECT_EQ((*saved)[0].probabilities[0], static_cast<double>(0.1f));
-  EXPECT_TRUE(std::isnan((*saved)[0].probabilities[1]));
-  EXPECT_EQ((*saved)[1].model, "");
+  EXPECT_TRUE(saved->list);
+  ASSERT_EQ(saved->recordings.size(), 2u);
+  const SavedProbabilities& first = saved->recordings[0];
+  EXPECT_EQ(first.file, "a.wav");
+  EXPECT_EQ(first.model, "silero-v6");
+  EXPECT_EQ(first.model_rate, std::optional<int64_t>(16000));
+  EXPECT_EQ(first.probabilities[0], static_cast<double>(0.1f));
+  EXPECT_TRUE(std::isnan(first.probabilities[1]));
+  EXPECT_EQ(saved->recordings[1].model, "");
+}
+
+TEST(SavedProbabilities, FilesThatFailedComeBackAsFailures) {
+  std::vector<SegmentReport> reports{SegmentReport{}};
+  reports[0].file = "gone.wav";
+  reports[0].failure = {"NotFound", "no such file"};
+  const auto saved = read_saved_probabilities(format_segments(reports, {SegmentFormat::kJson, true, true}), "p.json");
+  ASSERT_TRUE(saved.has_value()) << saved.error().text();
+  const SavedProbabilities& entry = saved->recordings[0];
+  EXPECT_EQ(entry.file, "gone.wav");
+  EXPECT_EQ(entry.failure->code, "NotFound");
+  EXPECT_EQ(entry.failure->message, "no such file");
+  const auto report = segment_saved(entry, {});
+  EXPECT_EQ(report.error().code, ErrorCode::kInvalidFormat);
+  EXPECT_EQ(report.error().message, "gone.wav has no saved probabilities, only an error: no such file");
+  EXPECT_EQ(read_saved_probabilities(R"({"error": 7})", "p.json")->recordings[0].failure->code, "Runtime");
+  // Both: the probabilities count.
+  EXPECT_EQ(segments_of(R"({"error":{},"sample_rate":16000,"samples":0,"probs":[]})"), json::array());
+  EXPECT_EQ(read_saved_probabilities(R"([{"error":{}}])", "p.json")->recordings[0].file, "p.json, entry 0");
 }
 
 /// `quiet` windows of silence, `speech` of speech, `quiet` of silence.
