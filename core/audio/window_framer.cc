@@ -36,6 +36,23 @@ size_t WindowFramer::pad() {
   return real;
 }
 
+void WindowFramer::save(Place& place) const {
+  place.begun.reserve(buffer_.size());
+  place.begun.assign(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(context_ + filled_));
+  place.filled = filled_;
+  place.sample_count = sample_count_;
+  place.window_count = window_count_;
+}
+
+void WindowFramer::go_back(const Place& place) {
+  TANDEM_CHECK(place.begun.size() == context_ + place.filled && place.begun.size() <= buffer_.size(),
+               concat("a place of ", place.begun.size(), " samples for a frame of ", buffer_.size()));
+  std::copy(place.begun.begin(), place.begun.end(), buffer_.begin());
+  filled_ = place.filled;
+  sample_count_ = place.sample_count;
+  window_count_ = place.window_count;
+}
+
 void WindowFramer::reset(int64_t first_sample) {
   std::fill(buffer_.begin(), buffer_.end(), 0.0f);
   filled_ = 0;

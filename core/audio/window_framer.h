@@ -26,6 +26,17 @@ class WindowFramer {
   void advance();
   /// Completes a partial window with zeros; returns how many of its samples are real (0: there is nothing to do).
   size_t pad();
+  /// Where a stream stands: the counters, and what is there of the frame.
+  struct Place {
+    std::vector<float> begun;
+    size_t filled = 0;
+    int64_t sample_count = 0;
+    int64_t window_count = 0;
+  };
+  /// Copies the place; allocates only when `place` is new. Goes back to it: both with a framer of the same layout.
+  void save(Place& place) const;
+  void go_back(const Place& place);
+
   /// Forgets everything: the next sample is number `first_sample` of a stream and its context is zero.
   void reset(int64_t first_sample = 0);
 

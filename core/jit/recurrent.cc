@@ -1,5 +1,7 @@
 #include "core/jit/recurrent.h"
 
+#include <cmath>
+
 #include "core/base/text.h"
 
 namespace tandem {
@@ -9,6 +11,20 @@ Result<void> pack_lstm_state(const LstmState& state, Result<Buffer> h, Result<Bu
   if (!c) return tl::unexpected<JitError>(std::move(c).error());
   if (auto copied = h->copy_from(state.h); !copied) return copied;
   return c->copy_from(state.c);
+}
+
+Result<void> check_recurrent_state(std::span<const float> state, size_t h_size) {
+  bool finite = true;
+  // Without a way out, so that compilers make vectors of it: this is part of every step.
+  for (const float value : state) finite &= value - value == 0;
+  if (finite) return {};
+  size_t at = 0;
+  while (std::isfinite(state[at])) at++;
+  return fail(ErrorCode::kNonFinite,
+              concat("element ", at < h_size ? at : at - h_size, " of the new state ", at < h_size ? "h" : "c", " is ",
+                     state[at],
+                     "; the state stays as it was. Check the inputs: they must be finite and in the range "
+                     "that the model was made for"));
 }
 
 Result<void> check_recurrent_layout(const BufferView& output, size_t head, const LstmState& state) {

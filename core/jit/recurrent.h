@@ -43,6 +43,10 @@ Result<void> pack_lstm_state(const LstmState& state, Result<Buffer> h, Result<Bu
 /// numbers.
 Result<void> check_recurrent_layout(const BufferView& output, size_t head, const LstmState& state);
 
+/// kNonFinite naming the first element of the new state [h | c] that is NaN or infinite: it would spoil all later
+/// steps.
+Result<void> check_recurrent_state(std::span<const float> state, size_t h_size);
+
 /// Runs a prepared wrapper step by step and keeps its state on the host between the steps.
 template <RecurrentJit J>
 class JitRecurrent {
@@ -58,7 +62,8 @@ class JitRecurrent {
   }
 
   /// Fills the step's inputs with `fill(jit)`, which may return a Result<void>, hands the state in, runs, keeps the new
-  /// state, and returns the head. The view stands until the next step. After an error the state is as before.
+  /// state, and returns the head. The view stands until the next step. After an error the state is as before; a new
+  /// state that is not finite is one (kNonFinite).
   template <typename Fill>
   [[nodiscard]] Result<std::span<const float>> step(Fill&& fill) {
     const Clock::time_point start = Clock::now();
@@ -108,6 +113,8 @@ class JitRecurrent {
     // A variable in the output's shape could change it after the check.
     if (all->size() != head_ + state_.h.size() + state_.c.size())
       return tl::unexpected<JitError>(check_recurrent_layout(*output, head_, state_).error());
+    if (auto checked = check_recurrent_state(all->subspan(head_), state_.h.size()); !checked)
+      return tl::unexpected<JitError>(std::move(checked).error());
     const auto h = all->begin() + static_cast<ptrdiff_t>(head_);
     const auto c = h + static_cast<ptrdiff_t>(state_.h.size());
     std::copy(h, c, state_.h.begin());

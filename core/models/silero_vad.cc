@@ -10,7 +10,10 @@ namespace tandem {
 
 SileroVad::SileroVad(SileroStreamJit jit)
     : jit_(std::move(jit)),
-      framer_(static_cast<size_t>(jit_.model().sizes().window), static_cast<size_t>(jit_.model().sizes().context)) {}
+      framer_(static_cast<size_t>(jit_.model().sizes().window), static_cast<size_t>(jit_.model().sizes().context)) {
+  // No call allocates: the buffers get their sizes here.
+  static_cast<void>(save(before_));
+}
 
 Result<SileroVad> SileroVad::create(const SileroWeights& weights, const PrepareConfig& config) {
   if (auto sizes = silero_sizes(weights.sample_rate); !sizes) return tl::unexpected<JitError>(sizes.error());
@@ -53,7 +56,10 @@ tl::unexpected<JitError> SileroVad::overflow(std::span<const float> frame) const
 }
 
 Result<void> SileroVad::push(std::span<const float> samples, std::vector<float>& probabilities) {
-  return push(samples, [&](float probability) { probabilities.push_back(probability); });
+  const size_t before = probabilities.size();
+  auto pushed = push(samples, [&](float probability) { probabilities.push_back(probability); });
+  if (!pushed) probabilities.resize(before);
+  return pushed;
 }
 
 Result<void> SileroVad::flush(std::vector<float>& probabilities) {
@@ -78,6 +84,27 @@ Result<void> SileroVad::reset() {
   framer_.reset();
   ended_ = false;
   return jit_.reset();
+}
+
+Result<void> SileroVad::save(Place& place) {
+  TANDEM_TRY(h, jit_.h_view<float>());
+  TANDEM_TRY(c, jit_.c_view<float>());
+  place.h.assign(h.begin(), h.end());
+  place.c.assign(c.begin(), c.end());
+  framer_.save(place.frame);
+  place.ended = ended_;
+  return {};
+}
+
+Result<void> SileroVad::go_back(const Place& place) {
+  TANDEM_TRY(h, jit_.h_view<float>());
+  TANDEM_TRY(c, jit_.c_view<float>());
+  TANDEM_CHECK(place.h.size() == h.size() && place.c.size() == c.size(), "the place is of another detector");
+  std::copy(place.h.begin(), place.h.end(), h.begin());
+  std::copy(place.c.begin(), place.c.end(), c.begin());
+  framer_.go_back(place.frame);
+  ended_ = place.ended;
+  return {};
 }
 
 Result<std::span<const float>> SileroVad::h() { return jit_.h_view<float>(); }

@@ -160,5 +160,73 @@ TEST(GigaAmErrors, LanesOfLengthZeroSayNothing) {
   }
 }
 
+/// Frames [0, frames) of one lane of a batch of mels [lanes, features, t].
+std::vector<float> mel_of_lane(const std::vector<float>& mel, size_t lane, size_t features, size_t t, size_t frames) {
+  std::vector<float> alone;
+  for (size_t row = 0; row < features; ++row) {
+    const auto first = mel.begin() + static_cast<std::ptrdiff_t>((lane * features + row) * t);
+    alone.insert(alone.end(), first, first + static_cast<std::ptrdiff_t>(frames));
+  }
+  return alone;
+}
+
+TEST(GigaAmBatch, AnUtteranceAloneGivesWhatItGivesPadded) {
+  const GigaAmGolden golden("ctc_tiny");
+  const auto mel = golden.values<float>("input.mel");
+  const auto lengths = golden.values<int32_t>("input.mel_lengths");
+  const auto shape = golden.shape("input.mel");
+  const auto features = static_cast<size_t>(shape[1]), t = static_cast<size_t>(shape[2]);
+  const auto expected = testing::expected_sequences(golden);
+  const auto scores = golden.values<float>("expected.log_probs");
+  const auto frames = static_cast<size_t>(golden.shape("expected.encoded")[1]);
+  const size_t classes = scores.size() / (lengths.size() * frames);
+  for (const test::Target& target : test::all_targets()) {
+    SCOPED_TRACE(target.name);
+    GigaAmRecognizer recognizer =
+        value_or_throw(GigaAmRecognizer::create(model_of(golden), {3, shape[2]}, config_for(target)));
+    for (size_t lane = 0; lane < lengths.size(); ++lane) {
+      SCOPED_TRACE(lane);
+      const auto length = static_cast<size_t>(lengths[lane]);
+      const RecognizedBatch batch = value_or_throw(recognizer.recognize(
+          {mel_of_lane(mel, lane, features, t, length), std::vector<int32_t>{lengths[lane]}, lengths[lane]}));
+      EXPECT_EQ(batch.sequences[0].tokens, expected[lane].tokens);
+      const auto first = scores.begin() + static_cast<std::ptrdiff_t>(lane * frames * classes);
+      const std::vector<float> padded(first,
+                                      first + static_cast<std::ptrdiff_t>(static_cast<size_t>(batch.frames) * classes));
+      EXPECT_LE(row_difference(batch.scores, padded, batch.encoded_lengths, batch.frames), 5e-5);
+    }
+  }
+}
+
+TEST(GigaAmBatch, AFewFramesAreAnAnswerAndTheNextCallWorks) {
+  const GigaAmGolden golden("ctc_tiny");
+  const auto mel = golden.values<float>("input.mel");
+  const auto lengths = golden.values<int32_t>("input.mel_lengths");
+  const auto shape = golden.shape("input.mel");
+  const auto features = static_cast<size_t>(shape[1]), t = static_cast<size_t>(shape[2]);
+  for (const test::Target& target : test::all_targets()) {
+    SCOPED_TRACE(target.name);
+    GigaAmRecognizer recognizer =
+        value_or_throw(GigaAmRecognizer::create(model_of(golden), {3, shape[2]}, config_for(target)));
+    for (int32_t count = 0; count <= 6; ++count) {
+      SCOPED_TRACE(count);
+      const auto few = recognizer.recognize(
+          {mel_of_lane(mel, 0, features, t, static_cast<size_t>(count)), std::vector<int32_t>{count}, count});
+      if (count == 0) {
+        ASSERT_FALSE(few);
+        EXPECT_EQ(few.error().code, ErrorCode::kVariable);
+        EXPECT_NE(few.error().message.find("t is 0"), std::string::npos) << few.error().message;
+        continue;
+      }
+      ASSERT_TRUE(few) << few.error().text();
+      // Two convolutions of stride 2, each (n - 1) / 2 + 1.
+      const int32_t halved = (count - 1) / 2 + 1;
+      EXPECT_EQ(few->encoded_lengths, std::vector<int32_t>{(halved - 1) / 2 + 1});
+    }
+    const RecognizedBatch batch = value_or_throw(recognizer.recognize({mel, lengths, shape[2]}));
+    EXPECT_EQ(batch.sequences[0].tokens, testing::expected_sequences(golden)[0].tokens);
+  }
+}
+
 }  // namespace
 }  // namespace tandem

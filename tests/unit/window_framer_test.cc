@@ -109,6 +109,39 @@ TEST(WindowFramer, StopsWhereTheConsumerRefusesAndGoesOn) {
   EXPECT_EQ(framer.pending(), 1u);
 }
 
+TEST(WindowFramer, GoesBackToAPlace) {
+  std::vector<float> samples(512 * 7 + 131);
+  std::iota(samples.begin(), samples.end(), 1.0f);
+  const Frames expected = expected_frames(512, 64, samples);
+  const auto all = std::span<const float>(samples);
+  for (const size_t at : {size_t{0}, size_t{1}, size_t{512}, size_t{700}, size_t{1535}}) {
+    WindowFramer framer(512, 64);
+    const auto ignore = [](std::span<const float>) { return true; };
+    framer.push(all.first(at), ignore);
+    WindowFramer::Place place;
+    framer.save(place);
+    // Into the window, or beyond some.
+    for (const size_t more : {size_t{3}, size_t{600}, size_t{2000}}) {
+      framer.push(std::vector<float>(more, -1.0f), ignore);
+      framer.go_back(place);
+      EXPECT_EQ(framer.sample_count(), static_cast<int64_t>(at));
+      EXPECT_EQ(framer.pending(), at % 512);
+    }
+    size_t next = at / 512;
+    const auto compare = [&](std::span<const float> frame) {
+      EXPECT_EQ(std::vector<float>(frame.begin(), frame.end()), expected[next++]) << at;
+      return true;
+    };
+    framer.push(all.subspan(at), compare);
+    framer.flush(compare);
+    EXPECT_EQ(next, expected.size());
+    EXPECT_EQ(framer.window_count(), 8);
+  }
+  WindowFramer::Place place;
+  WindowFramer(512, 64).save(place);
+  EXPECT_THROW(WindowFramer(256, 32).go_back(place), InternalError);
+}
+
 TEST(WindowFramer, RefusesAnImpossibleLayout) {
   EXPECT_THROW(WindowFramer(0, 0), InternalError);
   EXPECT_THROW(WindowFramer(4, 5), InternalError);
