@@ -24,7 +24,8 @@ install(TARGETS tandem_engine tandem_native tandem_clang tandem_wasm tandem_inte
   tandem_llvm tandem_native_libraries
   EXPORT tandem ARCHIVE DESTINATION "${private_dir}")
 install(EXPORT tandem NAMESPACE tandem:: DESTINATION "${package_dir}" FILE tandemTargets.cmake)
-install(FILES "${TANDEM_BINARYEN_DIR}/libbinaryen_encoder.a" DESTINATION "${private_dir}")
+install(FILES "${TANDEM_BINARYEN_DIR}/libbinaryen_encoder.a" "${TANDEM_BINARYEN_TEXT_DIR}/libbinaryen_text.a"
+  DESTINATION "${private_dir}")
 
 foreach(folder core backends native)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tandem/internal"

@@ -16,6 +16,15 @@ set_target_properties(binaryen_encoder PROPERTIES
   INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${TANDEM_BINARYEN_DIR}/include"
   INTERFACE_COMPILE_DEFINITIONS NDEBUG)
 if(NOT EMSCRIPTEN)
+  # The printer of WebAssembly text; an archive of its own, so that the browser's engine never sees it.
+  execute_process(COMMAND "${PROJECT_SOURCE_DIR}/tools/binaryen.sh" text
+    OUTPUT_VARIABLE TANDEM_BINARYEN_TEXT_DIR OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  add_library(binaryen_text STATIC IMPORTED GLOBAL)
+  set_target_properties(binaryen_text PROPERTIES
+    IMPORTED_LOCATION "${TANDEM_BINARYEN_TEXT_DIR}/libbinaryen_text.a"
+    INTERFACE_LINK_LIBRARIES binaryen_encoder)
+  # Each needs the other: the encoder's files can print what they hold.
+  set_property(TARGET binaryen_encoder PROPERTY INTERFACE_LINK_LIBRARIES binaryen_text)
   # The 13 files refer to parts of Binaryen that no live code reaches; without the dead sections the link is complete.
   set_property(TARGET binaryen_encoder PROPERTY INTERFACE_LINK_OPTIONS -Wl,--gc-sections)
 endif()

@@ -1,7 +1,8 @@
 #!/bin/bash
-# Builds the encoder part of Binaryen (13 of its source files) as a static archive and prints the folder that holds it:
-#   <folder>/libbinaryen_encoder.a and <folder>/include/{src,fp16}.
-# Usage: tools/binaryen.sh native|web
+# Builds a part of Binaryen as a static archive and prints the folder that holds it:
+#   <folder>/libbinaryen_encoder.a (13 of its source files) or <folder>/libbinaryen_text.a (4 more, which print
+#   WebAssembly text and need the encoder), and <folder>/include/{src,fp16}.
+# Usage: tools/binaryen.sh native|web|text     native, web: the encoder for this target; text: the printer, native only
 # The result is kept outside the checkout, one folder per version, flags and compiler, and is shared by all checkouts.
 set -euo pipefail
 
@@ -11,13 +12,18 @@ package="@grain/libbinaryen@$version"
 integrity="IqjPFtuSfxskYrQ97K8iMGgcpXqQd+M5syWdvQUNYVzLEj3Yntf/OSIWpc1+yuY7/Tn+ISOpCh5pAfwCNyleyQ=="
 sources=(wasm/{wasm-binary,wasm-stack,wasm,wasm-type,literal,wasm-debug} support/{istring,string,bits}
   ir/{module-utils,table-utils,memory-utils,intrinsics})
+archive=libbinaryen_encoder.a
 flags=(-std=c++20 -fno-rtti -DNDEBUG -w -ffp-contract=off -ffunction-sections -fdata-sections)
 
 case "$target" in
-  native)
+  native | text)
     compiler=${TANDEM_BINARYEN_CXX:-clang++-22}
     archiver=${TANDEM_BINARYEN_AR:-ar}
     flags+=(-O2 -g0 -fPIC)
+    if [ "$target" = text ]; then
+      archive=libbinaryen_text.a
+      sources=(passes/Print support/{colors,name,safe_integer})
+    fi
     ;;
   web)
     compiler=${TANDEM_BINARYEN_CXX:-em++}
@@ -27,18 +33,18 @@ case "$target" in
     export NODE_PATH=${NODE_PATH:-/usr/share/nodejs}
     ;;
   *)
-    echo "usage: tools/binaryen.sh native|web" >&2
+    echo "usage: tools/binaryen.sh native|web|text" >&2
     exit 2
     ;;
 esac
-command -v "$compiler" >/dev/null || { echo "binaryen.sh: $compiler is missing; run tools/setup.sh $target" >&2; exit 1; }
+command -v "$compiler" >/dev/null || { echo "binaryen.sh: $compiler is missing; run tools/setup.sh ${target/text/native}" >&2; exit 1; }
 
 cache=${TANDEM_THIRD_PARTY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tandem/third_party}
 # Not through a pipe to head: em++ fails when nobody reads the rest of what it prints.
 compiler_version=$("$compiler" --version)
 key=$({ echo "$integrity" "${sources[@]}" "${flags[@]}"; head -n 2 <<<"$compiler_version"; } | sha256sum | cut -c 1-16)
 result="$cache/binaryen-$version-$target-$key"
-if [ -f "$result/libbinaryen_encoder.a" ]; then
+if [ -f "$result/$archive" ]; then
   echo "$result"
   exit 0
 fi
@@ -46,7 +52,7 @@ fi
 mkdir -p "$cache"
 exec 8>"$cache/binaryen-$target.lock"
 flock 8
-if [ -f "$result/libbinaryen_encoder.a" ]; then
+if [ -f "$result/$archive" ]; then
   echo "$result"
   exit 0
 fi
@@ -59,7 +65,7 @@ trap 'rm -rf "$work"' EXIT
 fetch_sources() {
   local tarball="$cache/libbinaryen-$version.tgz"
   if ! check_integrity "$tarball"; then
-    command -v npm >/dev/null || { echo "binaryen.sh: npm is missing; run tools/setup.sh $target" >&2; return 1; }
+    command -v npm >/dev/null || { echo "binaryen.sh: npm is missing; run tools/setup.sh ${target/text/native}" >&2; return 1; }
     (cd "$work" && npm pack --silent "$package" >/dev/null) || { echo "binaryen.sh: npm pack $package failed" >&2; return 1; }
     check_integrity "$work"/*.tgz || { echo "binaryen.sh: the sha512 of $package is not the expected one" >&2; return 1; }
     mv "$work"/*.tgz "$tarball"
@@ -72,7 +78,7 @@ check_integrity() {
   [ "$(sha512sum "$1" | cut -d ' ' -f 1)" = "$(base64 -d <<<"$integrity" | od -An -v -tx1 | tr -d ' \n')" ]
 }
 
-echo "building the Binaryen encoder ($target), once" >&2
+echo "building $archive of Binaryen ($target), once" >&2
 fetch_sources
 root="$work/libbinaryen/binaryen"
 mkdir -p "$work/out/include" "$work/objects"
@@ -85,7 +91,7 @@ compile_one() {
 export -f compile_one
 # shellcheck disable=SC2016  # the inner shell expands it
 printf '%s\n' "${sources[@]}" | xargs -P "${TANDEM_JOBS:-2}" -I {} bash -c 'compile_one "$1"' _ {} >&2
-"$archiver" rcs "$work/out/libbinaryen_encoder.a" "$work"/objects/*.o
+"$archiver" rcs "$work/out/$archive" "$work"/objects/*.o
 (cd "$root/src" && find . \( -name '*.h' -o -name '*.def' -o -name '*.inc' \) -print0 | xargs -0 cp --parents -t "$work/out/include")
 cp -r "$root/third_party/FP16/include/." "$work/out/include/"
 cp "$root/LICENSE" "$work/out/" 2>/dev/null || true

@@ -1,5 +1,6 @@
 #include "backends/wasm/emit.h"
 
+#include "backends/wasm/build_module.h"
 #include "backends/wasm/code.h"
 #include "backends/wasm/encode.h"
 #include "backends/wasm/kernel_emitter.h"
@@ -68,9 +69,29 @@ void emit_calls(wasm::Module& module, const Program& program, const std::vector<
   module.addExport(wasm::Builder::makeExport(name, wasm::Name(name), wasm::ExternalKind::Function));
 }
 
-std::vector<uint8_t> emit(const Program& program, const Capabilities& capabilities, const EmitOptions& options) {
+/// Parameters as the kernel's text names them.
+void name_parameters(wasm::Module& module, const Program& program) {
+  const auto give = [&](const std::string& function, const std::vector<std::string>& names) {
+    for (size_t i = 0; i < names.size(); i++)
+      module.getFunction(function)->setLocalName(static_cast<wasm::Index>(i), names[i]);
+  };
+  for (size_t i = 0; i < program.kernels.size(); i++) {
+    const Kernel& kernel = program.kernels[i];
+    std::vector<std::string> names;
+    for (size_t k = 0; k < kernel.buffers.size(); k++) names.push_back(concat("b", k));
+    // Buffers and ends have names of their own, which a variable could also have.
+    for (const Index& variable : kernel.variables) names.push_back(concat("variable.", variable.name()));
+    names.insert(names.end(), {"begin", "end"});
+    give(kernel_function(program, i), names);
+  }
+  for (const char* list : {"prepare", "step"}) give(list, {"slots", "values", "first", "last"});
+}
+
+}  // namespace
+
+void wasm_emitter::build_module(wasm::Module& module, const Program& program, const Capabilities& capabilities,
+                                bool names) {
   check_slots(program);
-  wasm::Module module;
   module.features = wasm::FeatureSet::SIMD;
   if (capabilities.fma) module.features.enable(wasm::FeatureSet::RelaxedSIMD);
   auto memory = wasm::Builder::makeMemory(wasm_emitter::kMemory, 1, wasm::Memory::kUnlimitedSize);
@@ -82,20 +103,16 @@ std::vector<uint8_t> emit(const Program& program, const Capabilities& capabiliti
   }
   emit_calls(module, program, program.prepare_calls, "prepare");
   emit_calls(module, program, program.step_calls, "step");
-  return wasm_emitter::encode(module, options.names);
+  if (names) name_parameters(module, program);
 }
-
-}  // namespace
 
 Result<std::vector<uint8_t>> emit_module(const Program& program, const Capabilities& capabilities,
                                          const EmitOptions& options) {
-  try {
-    return emit(program, capabilities, options);
-  } catch (const TensorError& error) {
-    return tl::unexpected<JitError>(error.to_error());
-  } catch (const std::exception& error) {
-    return fail(ErrorCode::kDevice, concat("the WebAssembly emitter failed: ", error.what()));
-  }
+  return wasm_emitter::guarded([&] {
+    wasm::Module module;
+    wasm_emitter::build_module(module, program, capabilities, options.names);
+    return wasm_emitter::encode(module, options.names);
+  });
 }
 
 }  // namespace tandem

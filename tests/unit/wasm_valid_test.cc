@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "backends/wasm/emit.h"
+#include "backends/wasm/node/module_text.h"
 #include "core/base/text.h"
 #include "core/kernel/builder.h"
 #include "core/schedule/schedule.h"
@@ -33,6 +34,9 @@ class Folder {
     ASSERT_TRUE(bytes) << name << ": " << bytes.error().text();
     std::ofstream(path_ / (name + ".wasm"), std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes->data()), static_cast<std::streamsize>(bytes->size()));
+    const auto text = module_text(program, *capabilities_named(isa));
+    ASSERT_TRUE(text) << name << ": " << text.error().text();
+    std::ofstream(path_ / (name + ".wat")) << *text;
   }
   /// Output of the validator; its exit status in `status`.
   std::string validate(int& status) const {
@@ -66,6 +70,31 @@ Kernel relaxed_kernel(Scalar scalar, int lanes) {
   return builder.finish("relaxed");
 }
 
+TEST(WasmValid, TheTextNamesKernelsAndParameters) {
+  Program program = test::program_of(parse_kernel(R"(kernel "doubled" {
+  variable n in 1 .. 100
+  buffer b0 read f32[n]
+  buffer b1 write f32[n]
+  range i0 in 0 .. n
+  v0 = load f32 b0[i0]
+  v1 = add f32 v0 v0
+  store f32 v1 b1[i0]
+}
+)"));
+  const auto text = module_text(program, *capabilities_named("wasm-simd128"));
+  ASSERT_TRUE(text) << text.error().text();
+  for (const char* part :
+       {"(import \"env\" \"memory\" (memory $memory 1))", "(export \"prepare\" (func $prepare))",
+        "(export \"step\" (func $step))",
+        "(func $doubled#0 (param $b0 i32) (param $b1 i32) (param $variable.n i32) (param $begin i32) "
+        "(param $end i32)",
+        "(func $step (param $slots i32) (param $values i32) (param $first i32) (param $last i32)", "(call $doubled#0",
+        "(f32.add"})
+    EXPECT_NE(text->find(part), std::string::npos) << part << "\n" << *text;
+  program.slots[0].bytes = int64_t{1} << 40;
+  EXPECT_EQ(module_text(program, *capabilities_named("wasm-simd128")).error().code, ErrorCode::kUnsupported);
+}
+
 TEST(WasmValid, ModulesPassBinaryensValidatorAndItsOptimiserFindsLittle) {
   Folder folder;
   for (uint32_t seed = 1; seed <= 40; seed++) {
@@ -91,6 +120,7 @@ TEST(WasmValid, ModulesPassBinaryensValidatorAndItsOptimiserFindsLittle) {
   int status = 0;
   const std::string output = folder.validate(status);
   EXPECT_EQ(status, 0) << output;
+  EXPECT_NE(output.find("texts "), std::string::npos) << output;
   const size_t at = output.find("size ");
   ASSERT_NE(at, std::string::npos) << output;
   // Code that puts every value into a local shrinks by a fifth and more.

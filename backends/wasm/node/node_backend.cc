@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "backends/wasm/emit.h"
+#include "backends/wasm/node/module_text.h"
 #include "backends/wasm/node/runner_process.h"
 #include "core/base/text.h"
 #include "core/plan/memory.h"
@@ -61,15 +62,19 @@ struct Layout {
 
 class NodeExecutable : public Executable {
  public:
-  NodeExecutable(std::shared_ptr<RunnerProcess> runner, uint32_t id, const Program& program, const Layout& layout,
-                 std::vector<uint8_t> binary)
-      : runner_(std::move(runner)), id_(id), slots_(program.slots), layout_(layout), binary_(std::move(binary)) {
-    request_.reserve(7 + program.variables.size() + 2 * slots_.size());
-    variables_ = program.variables.size();
-    std::vector<bool> seen(slots_.size(), false);
+  NodeExecutable(std::shared_ptr<RunnerProcess> runner, uint32_t id, const Program& program,
+                 const Capabilities& capabilities, const Layout& layout, std::vector<uint8_t> binary)
+      : runner_(std::move(runner)),
+        id_(id),
+        program_(program),
+        capabilities_(capabilities),
+        layout_(layout),
+        binary_(std::move(binary)) {
+    request_.reserve(7 + program.variables.size() + 2 * program_.slots.size());
+    std::vector<bool> seen(program_.slots.size(), false);
     const auto new_constants = [&](const KernelCall& call, std::vector<uint32_t>& list) {
       for (const uint32_t slot : call.slots) {
-        if (slots_[slot].role == SlotRole::kConstant && !seen[slot]) list.push_back(slot);
+        if (program_.slots[slot].role == SlotRole::kConstant && !seen[slot]) list.push_back(slot);
         seen[slot] = true;
       }
     };
@@ -107,6 +112,10 @@ class NodeExecutable : public Executable {
 
   std::string failure() const override { return failure_; }
   std::vector<uint8_t> binary() const override { return binary_; }
+  std::string source() const override {
+    auto text = module_text(program_, capabilities_);
+    return text ? std::move(*text) : concat(";; ", text.error().message, "\n");
+  }
 
  private:
   /// Calls share the place where constants wait for them: each gets its own just before it runs.
@@ -130,23 +139,23 @@ class NodeExecutable : public Executable {
     for (const uint32_t slot : step_constants_)
       if (!send_slot(slot, slots)) return false;
     step_constants_.clear();
-    for (uint32_t slot = 0; slot < slots_.size(); slot++)
-      if (is_written_before(slots_[slot].role) && !send_slot(slot, slots)) return false;
+    for (uint32_t slot = 0; slot < program_.slots.size(); slot++)
+      if (is_written_before(program_.slots[slot].role) && !send_slot(slot, slots)) return false;
     return true;
   }
 
   bool send_slot(uint32_t slot, void* const* slots) {
-    return write(*runner_, id_, layout_.addresses[slot], slots[slot], static_cast<size_t>(slots_[slot].bytes));
+    return write(*runner_, id_, layout_.addresses[slot], slots[slot], static_cast<size_t>(program_.slots[slot].bytes));
   }
 
   bool send_run(Phase phase, const int64_t* variables, size_t first, size_t last) {
     request_.assign({id_, phase == Phase::kPrepare ? 0u : 1u, static_cast<uint32_t>(first), static_cast<uint32_t>(last),
-                     layout_.slots, layout_.variables, static_cast<uint32_t>(variables_)});
-    for (size_t i = 0; i < variables_; i++) request_.push_back(static_cast<uint32_t>(variables[i]));
-    for (size_t i = 0; i < slots_.size() && phase == Phase::kStep; i++) {
-      if (!is_read_after(slots_[i].role)) continue;
+                     layout_.slots, layout_.variables, static_cast<uint32_t>(program_.variables.size())});
+    for (size_t i = 0; i < program_.variables.size(); i++) request_.push_back(static_cast<uint32_t>(variables[i]));
+    for (size_t i = 0; i < program_.slots.size() && phase == Phase::kStep; i++) {
+      if (!is_read_after(program_.slots[i].role)) continue;
       request_.push_back(layout_.addresses[i]);
-      request_.push_back(static_cast<uint32_t>(slots_[i].bytes));
+      request_.push_back(static_cast<uint32_t>(program_.slots[i].bytes));
     }
     const RunnerProcess::Piece piece{request_.data(), 4 * request_.size()};
     return runner_->send(RunnerProcess::kRun, &piece, 1);
@@ -155,21 +164,21 @@ class NodeExecutable : public Executable {
   bool receive_slots(Phase phase, void* const* slots) {
     uint32_t bytes = 0;
     if (!runner_->receive(bytes)) return false;
-    for (size_t i = 0; i < slots_.size() && phase == Phase::kStep; i++) {
-      if (!is_read_after(slots_[i].role)) continue;
-      if (!runner_->receive(slots[i], static_cast<size_t>(slots_[i].bytes))) return false;
+    for (size_t i = 0; i < program_.slots.size() && phase == Phase::kStep; i++) {
+      if (!is_read_after(program_.slots[i].role)) continue;
+      if (!runner_->receive(slots[i], static_cast<size_t>(program_.slots[i].bytes))) return false;
     }
     return true;
   }
 
   std::shared_ptr<RunnerProcess> runner_;
   uint32_t id_;
-  std::vector<Slot> slots_;
+  Program program_;  ///< Without weights: these are in the slots.
+  Capabilities capabilities_;
   Layout layout_;
   std::vector<uint8_t> binary_;
   std::vector<uint32_t> request_;
   std::string failure_;
-  size_t variables_ = 0;
   std::vector<std::vector<uint32_t>> prepare_constants_;  ///< Per prepare call: those that no earlier one reads.
   std::vector<uint32_t> step_constants_;                  ///< Read by steps alone, and not sent yet.
 };
@@ -200,7 +209,7 @@ class NodeBackend : public Backend {
       return fail(ErrorCode::kMemoryLimit, concat("the plan needs ", layout.bytes, " bytes, and WebAssembly addresses ",
                                                   kPage * kMostPages, "; lower the bounds of the variables"));
     }
-    return load(program, layout, std::move(binary), statistics);
+    return load(program, capabilities, layout, std::move(binary), statistics);
   }
 
   void* allocate(size_t bytes) override {
@@ -213,7 +222,8 @@ class NodeBackend : public Backend {
   void release(void* memory, size_t) override { std::free(memory); }
 
  private:
-  Result<std::unique_ptr<Executable>> load(const Program& program, const Layout& layout, std::vector<uint8_t> binary,
+  Result<std::unique_ptr<Executable>> load(const Program& program, const Capabilities& capabilities,
+                                           const Layout& layout, std::vector<uint8_t> binary,
                                            CompileStatistics& statistics) {
     const auto start = std::chrono::steady_clock::now();
     std::lock_guard<std::mutex> lock(runner_->mutex());
@@ -228,7 +238,7 @@ class NodeBackend : public Backend {
     statistics.compiled_units = 1;
     statistics.load_ms = milliseconds_since(start);
     return std::unique_ptr<Executable>(
-        std::make_unique<NodeExecutable>(runner_, id, program, layout, std::move(binary)));
+        std::make_unique<NodeExecutable>(runner_, id, program, capabilities, layout, std::move(binary)));
   }
 
   std::shared_ptr<RunnerProcess> runner_;
