@@ -28,4 +28,9 @@ inline Result<void> check_option(const char* name, double value, OptionRange ran
               concat(name, " is ", value, ": it must be from ", range.low, " to ", range.high));
 }
 
+/// The same for a range that depends on other options.
+inline Result<void> check_option(const char* name, double value, double low, double high) {
+  return check_option(name, value, OptionRange{low, high});
+}
+
 }  // namespace tandem
