@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "backends/clang/compiler_abi.h"
+#include "backends/clang/orc.h"
 #include "core/base/text.h"
 
 namespace tandem {
@@ -61,6 +62,7 @@ Result<CompileFunction> load_from(const std::string& place) {
     return fail(ErrorCode::kDevice, concat(place, " is not the compiler plugin of this version (interface ",
                                            TANDEM_COMPILER_ABI, "); install the one that was built with this program"));
   }
+  initialise_targets();
   // Stays loaded: unloading LLVM is not supported.
   g_loaded = true;
   return compile;

@@ -139,6 +139,7 @@ std::string read_compiler_identity() {
         for (int i = 0; i < library->dlpi_phnum; i++) {
           const ElfW(Phdr) & segment = library->dlpi_phdr[i];
           if (segment.p_type != PT_NOTE) continue;
+          // NOLINTNEXTLINE(performance-no-int-to-ptr): where the loader put the segment comes as a number.
           const char* note = reinterpret_cast<const char*>(library->dlpi_addr + segment.p_vaddr);
           const char* end = note + segment.p_memsz;
           while (note + sizeof(ElfW(Nhdr)) <= end) {
@@ -163,15 +164,19 @@ std::string read_compiler_identity() {
 
 }  // namespace
 
-Result<std::shared_ptr<Linker>> Linker::create(const LinkerOptions& options) {
+void initialise_targets() {
   static const bool initialised = [] {
-    // JITLink itself needs no target; LLJIT asks for one to know its data layout.
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     return true;
   }();
   (void)initialised;
+}
+
+Result<std::shared_ptr<Linker>> Linker::create(const LinkerOptions& options) {
+  // JITLink itself needs no target; LLJIT asks for one to know its data layout.
+  initialise_targets();
   llvm::orc::JITTargetMachineBuilder machine(llvm::Triple("x86_64-pc-linux-gnu"));
   machine.setRelocationModel(llvm::Reloc::PIC_);
   auto jit = llvm::orc::LLJITBuilder()

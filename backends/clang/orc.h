@@ -41,6 +41,10 @@ class Linker {
                                                    const std::vector<std::string>& symbols) = 0;
 };
 
+/// Enters x86 in LLVM's list of targets, once. LLVM guards that list by no lock, and the linker here shares it with the
+/// plugin's compiler: whoever comes first, from whatever thread, has it complete before the other one looks.
+void initialise_targets();
+
 /// What identifies the code generator without loading it: LLVM's version and the build id of the library that this
 /// process has loaded, since distributions rebuild under one version.
 const std::string& compiler_identity();
