@@ -2,6 +2,7 @@
 #   tests/reference/*.cc          the float64 reference (library tandem_reference)
 #   tests/{unit,cross,models}/*_test.cc   one program per folder; tests whose suite ends in "Slow" get the label slow
 #   tests/standalone/*_test.cc    one program per file, for tests that replace operator new or need a fresh process
+#   tests/threads/*_test.cc       one program that links the engine alone: a short build for the thread sanitizer
 #   tests/compile_failure/*.cc    programs that must not compile; each states the message: // expect: TEXT
 #   tests/bench/*_bench.cc        one benchmark per file
 #   tests/support/*.cc            helpers of all of them
@@ -53,8 +54,13 @@ if(TARGET tandem_unit AND NOT without_proofs)
   target_link_libraries(tandem_unit PRIVATE "${TANDEM_LIBRARY_z3}")
 endif()
 
+# The compiler must not be loaded when these tests begin: one process, no shards.
+tandem_program(tandem_threads FILES tests/threads/*_test.cc LINK tandem_clang tandem_interpreter GTest::gtest_main)
+add_test(NAME threads COMMAND tandem_threads --gtest_brief=1 --gtest_output=xml:${PROJECT_BINARY_DIR}/results/threads.xml)
+set_tests_properties(threads PROPERTIES LABELS "unit;threads;sanitize" TIMEOUT 900)
+
 # The sanitizers run the units and a part of the random graphs: everything would take an hour.
-set(sanitized)
+set(sanitized tandem_threads)
 if(TARGET tandem_unit)
   list(APPEND sanitized tandem_unit)
   foreach(shard 0 1)
@@ -68,6 +74,10 @@ if(TANDEM_SANITIZE AND TARGET tandem_cross)
   set_tests_properties(cross.random_graphs PROPERTIES LABELS sanitize TIMEOUT 1800 ENVIRONMENT TANDEM_RANDOM_GRAPHS=200)
 endif()
 add_custom_target(tandem_sanitized DEPENDS ${sanitized})
+if(TANDEM_SANITIZE STREQUAL "thread")
+  set_property(TEST threads unit.0 unit.1 cross.random_graphs APPEND PROPERTY
+    ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/threads/suppressions.txt")
+endif()
 
 # What the tests of the JavaScript package compare with; they run it themselves.
 tandem_program(tandem_expectations FILES tests/expectations/*.cc LINK tandem_test_support)
