@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "core/base/text.h"
+#include "native/printable.h"
 #include "native/tool_options.h"
 
 namespace tandem {
@@ -18,8 +19,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-ProgressBar::ProgressBar(std::string title)
-    : title_(std::move(title)), is_terminal_(error_is_terminal()), last_(std::chrono::steady_clock::now()) {}
+ProgressBar::ProgressBar(const std::string& title)
+    : title_(printable(title)), is_terminal_(error_is_terminal()), last_(std::chrono::steady_clock::now()) {}
 
 ProgressBar::~ProgressBar() {
   if (shown_) std::fprintf(stderr, "\r\033[K");

@@ -13,7 +13,7 @@ double seconds_since(std::chrono::steady_clock::time_point start);
 /// standard error is no terminal, and for what is done in a moment. The line is removed when the object is destroyed.
 class ProgressBar {
  public:
-  explicit ProgressBar(std::string title);
+  explicit ProgressBar(const std::string& title);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
+#include "native/printable.h"
 
 namespace tandem {
 namespace {
@@ -56,7 +57,7 @@ std::string plain_text(std::span<const TranscriptReport> reports, bool list) {
   std::string text;
   for (const TranscriptReport& report : reports) {
     if (report.failure) continue;
-    if (list) text += concat(report.file, ":\n");
+    if (list) text += concat(printable(report.file), ":\n");
     for (const TranscriptSegment& segment : report.segments)
       if (!segment.text.empty()) text += concat(segment.text, "\n");
   }

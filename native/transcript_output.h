@@ -29,7 +29,8 @@ Result<void> check_transcript_count(size_t count, TranscriptFormat format);
 
 /// The complete output, ending with a newline. `list`: several files were asked for.
 ///
-/// - text: a line per segment that says something; in a list, "FILE:" stands before the lines of each file.
+/// - text: a line per segment that says something; in a list, "FILE:" stands before the lines of each file (control
+///   characters escaped).
 /// - json: {file, sample_rate, samples, duration, text, segments [{start, end, text, words [{start, end, text}], tokens
 ///   [{start, end, text, id}]}]}. Times are seconds from the beginning of the file, to the millisecond. In a list, an
 ///   array of such objects in the order of the files; one that failed is {file, error {code, message}}. Bytes of a name

@@ -89,6 +89,12 @@ TEST(Transcripts, PreferThePairThatIsClosest) {
   EXPECT_EQ(segments[0].text, "annab");
 }
 
+TEST(Transcripts, PreferTheRunThatIsNearestToTheCut) {
+  // "a" and "c" are heard by both, and the cut lies next to "c": what the first piece heard before it counts.
+  const auto segments = assemble(cut_pieces("abc", {90, 95, 101}, "adce", {90, 96, 101, 120}));
+  EXPECT_EQ(segments[0].text, "abce");
+}
+
 TEST(Transcripts, JoinByTimeWhereNothingAgrees) {
   const auto segments = assemble(cut_pieces("ab", {50, 103}, "xyz", {90, 100, 150}));
   EXPECT_EQ(segments[0].text, "ayz");
