@@ -12,17 +12,21 @@ namespace {
 /// What a score outside the mask becomes before the softmax: its weight underflows to 0.
 constexpr double kMaskedScore = -10000.0;
 
-AffineWeights affine(const GigaAmWeights& weights, const std::string& name) {
-  return {weights(name + ".weight"), weights(name + ".bias")};
+/// What a convolution over `axes` axes gives without bias, scaled, plus the bias.
+Tensor finish(Tensor y, const AffineWeights& layer, int axes) {
+  const auto per_channel = [axes](Tensor x) {
+    for (int i = 0; i < axes; ++i) x = x.unsqueeze(-1);
+    return x;
+  };
+  if (!layer.scale.empty()) y = y * per_channel(layer.scale);
+  return y + per_channel(layer.bias);
 }
-
-Tensor apply(const AffineWeights& layer, const Tensor& x) { return linear(x, layer.weight, layer.bias); }
 
 Tensor normalise(const AffineWeights& norm, const Tensor& x) { return layer_norm(x, norm.weight, norm.bias); }
 
 /// A convolution of kernel 1 as a linear layer.
 AffineWeights pointwise(const GigaAmWeights& weights, const std::string& name) {
-  AffineWeights layer = affine(weights, name);
+  AffineWeights layer = weights.layer(name);
   layer.weight = layer.weight.squeeze(2);
   return layer;
 }
@@ -39,17 +43,17 @@ ConformerLayer::ConformerLayer(const ConformerConfig& config, const GigaAmWeight
     : config_(config),
       feed_forward1_(feed_forward(weights, prefix, "1")),
       feed_forward2_(feed_forward(weights, prefix, "2")),
-      norm_attention_(affine(weights, prefix + "norm_self_att")),
-      query_(affine(weights, prefix + "self_attn.linear_q")),
-      key_(affine(weights, prefix + "self_attn.linear_k")),
-      value_(affine(weights, prefix + "self_attn.linear_v")),
-      out_(affine(weights, prefix + "self_attn.linear_out")),
-      norm_convolution_(affine(weights, prefix + "norm_conv")),
+      norm_attention_(weights.plain(prefix + "norm_self_att")),
+      query_(weights.layer(prefix + "self_attn.linear_q")),
+      key_(weights.layer(prefix + "self_attn.linear_k")),
+      value_(weights.layer(prefix + "self_attn.linear_v")),
+      out_(weights.layer(prefix + "self_attn.linear_out")),
+      norm_convolution_(weights.plain(prefix + "norm_conv")),
       pointwise1_(pointwise(weights, prefix + "conv.pointwise_conv1")),
-      depthwise_(affine(weights, prefix + "conv.depthwise_conv")),
-      inner_norm_(affine(weights, prefix + "conv.batch_norm")),
+      depthwise_(weights.plain(prefix + "conv.depthwise_conv")),
+      inner_norm_(weights.plain(prefix + "conv.batch_norm")),
       pointwise2_(pointwise(weights, prefix + "conv.pointwise_conv2")),
-      norm_out_(affine(weights, prefix + "norm_out")) {
+      norm_out_(weights.plain(prefix + "norm_out")) {
   if (config_.conv_norm != ConvolutionNorm::kBatchNorm) return;
   // Batch norm is a scale and a shift per channel: they go into the convolution before it.
   const std::string norm = prefix + "conv.batch_norm.";
@@ -61,13 +65,13 @@ ConformerLayer::ConformerLayer(const ConformerConfig& config, const GigaAmWeight
 ConformerLayer::FeedForward ConformerLayer::feed_forward(const GigaAmWeights& weights, const std::string& prefix,
                                                          const std::string& number) const {
   const std::string name = prefix + "feed_forward" + number;
-  return {affine(weights, prefix + "norm_feed_forward" + number), affine(weights, name + ".linear1"),
-          affine(weights, name + ".linear2")};
+  return {weights.plain(prefix + "norm_feed_forward" + number), weights.layer(name + ".linear1"),
+          weights.layer(name + ".linear2")};
 }
 
 Tensor ConformerLayer::FeedForward::forward(const Tensor& x) const {
   const Scope scope(x, "feed_forward");
-  return apply(linear2, silu(apply(linear1, normalise(norm, x))));
+  return linear2.apply(silu(linear1.apply(normalise(norm, x))));
 }
 
 Tensor ConformerLayer::attention(const Tensor& x, const RotaryTables& rotary, const Tensor& lengths) const {
@@ -78,21 +82,21 @@ Tensor ConformerLayer::attention(const Tensor& x, const RotaryTables& rotary, co
   const Tensor y = normalise(norm_attention_, x);
   // The features are rotated before the projections, not after them as usual.
   const Tensor rotated = rotate(y.reshape(split), rotary).reshape(y.shape());
-  const Tensor q = heads(apply(query_, rotated)), k = heads(apply(key_, rotated)), v = heads(apply(value_, y));
+  const Tensor q = heads(query_.apply(rotated)), k = heads(key_.apply(rotated)), v = heads(value_.apply(y));
   const Tensor scores = matmul(q, k.transpose(-1, -2)) * (1.0 / std::sqrt(static_cast<double>(config_.head_size())));
   const Tensor weights = softmax(scores.limit(3, lengths, kMaskedScore), -1);
-  return apply(out_, matmul(weights, v).permute({0, 2, 1, 3}).reshape(x.shape()));
+  return out_.apply(matmul(weights, v).permute({0, 2, 1, 3}).reshape(x.shape()));
 }
 
 Tensor ConformerLayer::convolution(const Tensor& x, const Tensor& lengths) const {
   const Scope scope(x, "convolution");
-  Tensor y = glu(apply(pointwise1_, normalise(norm_convolution_, x)), -1);
+  Tensor y = glu(pointwise1_.apply(normalise(norm_convolution_, x)), -1);
   y = y.limit(1, lengths).transpose(1, 2);
   y = conv1d(y, depthwise_.weight, depthwise_.bias,
              {.padding = (config_.conv_kernel_size - 1) / 2, .groups = config_.d_model})
           .transpose(1, 2);
   if (config_.conv_norm == ConvolutionNorm::kLayerNorm) y = normalise(inner_norm_, y);
-  return apply(pointwise2_, silu(y));
+  return pointwise2_.apply(silu(y));
 }
 
 Tensor ConformerLayer::forward(Tensor x, const RotaryTables& rotary, const Tensor& lengths,
@@ -115,8 +119,8 @@ Tensor ConformerLayer::forward(Tensor x, const RotaryTables& rotary, const Tenso
 
 Conformer::Conformer(const ConformerConfig& config, const GigaAmWeights& weights) : config_(config) {
   for (int64_t i = 0; i < config.stages(); ++i)
-    stages_.push_back(affine(weights, concat("encoder.pre_encode.conv.", 2 * i)));
-  if (config.subsampling == Subsampling::kConv2d) subsampling_out_ = affine(weights, "encoder.pre_encode.out");
+    stages_.push_back(weights.layer(concat("encoder.pre_encode.conv.", 2 * i)));
+  if (config.subsampling == Subsampling::kConv2d) subsampling_out_ = weights.layer("encoder.pre_encode.out");
   for (int64_t i = 0; i < config.n_layers; ++i)
     layers_.emplace_back(config, weights, concat("encoder.layers.", i, "."));
 }
@@ -131,13 +135,13 @@ EncodedBatch Conformer::subsample(Tensor mel, Tensor lengths) const {
   const auto clear_tail = [&](const Tensor& y) { return y.transpose(1, 2).limit(1, lengths).transpose(1, 2); };
   x = clear_tail(x);
   for (const AffineWeights& stage : stages_) {
-    x = flat ? conv1d(x, stage.weight, stage.bias, {.stride = 2, .padding = pad})
-             : conv2d(x, stage.weight, stage.bias, {.stride = {2, 2}, .padding = {pad, pad}});
+    x = flat ? finish(conv1d(x, stage.weight, {}, {.stride = 2, .padding = pad}), stage, 1)
+             : finish(conv2d(x, stage.weight, {}, {.stride = {2, 2}, .padding = {pad, pad}}), stage, 2);
     lengths = shift_right(lengths + 1, 1);
     x = relu(clear_tail(x));
   }
   if (flat) return {x.transpose(1, 2), lengths};
-  return {apply(subsampling_out_, x.permute({0, 2, 1, 3}).flatten(2, 3)), lengths};
+  return {subsampling_out_.apply(x.permute({0, 2, 1, 3}).flatten(2, 3)), lengths};
 }
 
 RotaryTables Conformer::rotary_tables(const Dim& frames) const {

@@ -8,11 +8,6 @@
 
 namespace tandem {
 
-/// A linear layer or convolution: weight and bias.
-struct AffineWeights {
-  Tensor weight, bias;
-};
-
 /// Cosines and sines of the rotary angles: f32 [frames, 1, head size / 2] each.
 struct RotaryTables {
   Tensor cosine, sine;

@@ -6,12 +6,13 @@
 
 namespace tandem {
 
-CtcHead::CtcHead(const GigaAmWeights& weights)
-    : weight_(weights("head.decoder_layers.0.weight").squeeze(2)), bias_(weights("head.decoder_layers.0.bias")) {}
+CtcHead::CtcHead(const GigaAmWeights& weights) : out_(weights.layer("head.decoder_layers.0")) {
+  out_.weight = out_.weight.squeeze(2);
+}
 
 Tensor CtcHead::forward(const Tensor& encoded) const {
   const Scope scope(encoded, "ctc");
-  return log_softmax(linear(encoded.cast(DType::kF32), weight_, bias_), -1);
+  return log_softmax(out_.apply(encoded.cast(DType::kF32)), -1);
 }
 
 TokenSequence ctc_greedy(const CtcLane& lane) {

@@ -23,7 +23,7 @@ class CtcHead {
   Tensor forward(const Tensor& encoded) const;
 
  private:
-  Tensor weight_, bias_;
+  AffineWeights out_;
 };
 
 /// Log-probabilities of one lane: f32 [frames, classes], row-major; the blank is the last class.

@@ -17,7 +17,8 @@ struct GigaAmModel {
   static constexpr const char* kSessionName = "GigaAM";
 
   /// Errors: those of GigaAmWeights::find, and kInvalidArgument for a configuration without encoder.
-  static Result<std::shared_ptr<const GigaAmModel>> make(const WeightFile& file, const GigaAmConfig& config);
+  static Result<std::shared_ptr<const GigaAmModel>> make(const WeightFile& file, const GigaAmConfig& config,
+                                                         const GigaAmOptions& options = {});
 
   GigaAmConfig config;
   MelFrontEnd mel;

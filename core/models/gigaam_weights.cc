@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/models/weight_constant.h"
+#include "core/tensor/nn.h"
 
 namespace tandem {
 namespace {
@@ -138,7 +139,12 @@ GigaAmWeightCheck check_gigaam_weights(const WeightFile& file, const GigaAmConfi
   return check;
 }
 
-Result<GigaAmWeights> GigaAmWeights::find(const WeightFile& file, const GigaAmConfig& config) {
+Result<GigaAmWeights> GigaAmWeights::find(const WeightFile& file, const GigaAmConfig& config,
+                                          const GigaAmOptions& options) {
+  if (const auto kept = options.weights;
+      kept && *kept != DType::kF32 && *kept != DType::kF16 && *kept != DType::kBF16 && *kept != DType::kI8)
+    return fail(ErrorCode::kInvalidArgument,
+                concat("weights can't be kept as ", name_of(*kept), "; f32, f16, bf16 and i8 are possible"));
   const GigaAmWeightCheck check = check_gigaam_weights(file, config);
   for (const WeightNeed& need : gigaam_weight_needs(config)) {
     if (find_either(file, need.name) != nullptr) continue;
@@ -154,6 +160,7 @@ Result<GigaAmWeights> GigaAmWeights::find(const WeightFile& file, const GigaAmCo
                                                   " weights do not fit the configuration: ", listed(check.wrong)));
   GigaAmWeights weights;
   weights.file_ = file;
+  weights.options_ = options;
   for (const WeightNeed& need : gigaam_weight_needs(config)) {
     weights.index_[need.name] = weights.tensors_.size();
     weights.tensors_.push_back(*find_either(file, need.name));
@@ -161,10 +168,37 @@ Result<GigaAmWeights> GigaAmWeights::find(const WeightFile& file, const GigaAmCo
   return weights;
 }
 
+Tensor AffineWeights::apply(const Tensor& x) const {
+  if (scale.empty()) return linear(x, weight, bias);
+  return linear(x, weight) * scale + bias;
+}
+
 Tensor GigaAmWeights::operator()(const std::string& name) const {
   const auto found = index_.find(name);
   if (found == index_.end()) throw TensorError(concat("the configuration has no weight \"", name, "\""));
   return weight_constant(tensors_[found->second], file_).cast(DType::kF32);
+}
+
+Tensor GigaAmWeights::rounded(const std::string& name) const {
+  const Tensor weight = (*this)(name);
+  const bool half = options_.weights == DType::kF16 || options_.weights == DType::kBF16;
+  return half ? weight.cast(*options_.weights).cast(DType::kF32) : weight;
+}
+
+AffineWeights GigaAmWeights::layer(const std::string& name) const {
+  AffineWeights layer{rounded(name + ".weight"), (*this)(name + ".bias"), {}};
+  if (options_.weights != DType::kI8) return layer;
+  // Symmetric: the largest number of a channel becomes 127. A channel of zeros has any scale but 0.
+  std::vector<int> inputs;
+  for (int axis = 1; axis < layer.weight.rank(); ++axis) inputs.push_back(axis);
+  const Tensor scale = maximum(abs(layer.weight).max(inputs, true), 1e-30) / 127.0;
+  layer.weight = round(layer.weight / scale).cast(DType::kI8).cast(DType::kF32);
+  layer.scale = scale.reshape(layer.bias.shape());
+  return layer;
+}
+
+AffineWeights GigaAmWeights::plain(const std::string& name) const {
+  return {(*this)(name + ".weight"), (*this)(name + ".bias"), {}};
 }
 
 }  // namespace tandem

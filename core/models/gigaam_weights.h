@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,21 +29,45 @@ struct GigaAmWeightCheck {
 };
 GigaAmWeightCheck check_gigaam_weights(const WeightFile& file, const GigaAmConfig& config);
 
+/// How a model is loaded.
+struct GigaAmOptions {
+  /// What a plan keeps the matrices as, those of linear layers and convolutions but the depthwise ones: kF32, kF16 or
+  /// kBF16 (LSTM and embedding too), or kI8 with one scale for each output channel. Products are added in f32 whatever
+  /// it is; biases and norms stay f32. Empty: as the file stores them. A file that stores less isn't made larger.
+  std::optional<DType> weights;
+};
+
+/// A linear layer or convolution: its products times `scale` (empty: 1), plus bias.
+struct AffineWeights {
+  Tensor weight, bias, scale;
+  /// The linear layer of x [.., in]: [.., out].
+  Tensor apply(const Tensor& x) const;
+};
+
 /// The weights of a model by name, as constants that share the file's bytes.
 class GigaAmWeights {
  public:
   /// Finds every tensor that the configuration needs, with or without `model.` before its name; f32, f16, bf16 or f64.
   /// Tensors outside `encoder` and `head` don't matter, nor do surplus ones. Errors: kNotFound (lists what is missing),
-  /// kInvalidFormat (lists wrong shapes and dtypes), kUnsupported (a tensor that could not be read).
-  static Result<GigaAmWeights> find(const WeightFile& file, const GigaAmConfig& config);
+  /// kInvalidFormat (lists wrong shapes and dtypes), kUnsupported (a tensor that could not be read), kInvalidArgument
+  /// (an option).
+  static Result<GigaAmWeights> find(const WeightFile& file, const GigaAmConfig& config,
+                                    const GigaAmOptions& options = {});
 
   /// The weight as f32, whatever it is stored as. TensorError when the model has none of this name.
   Tensor operator()(const std::string& name) const;
+  /// The same, rounded to the wanted f16 or bf16: what a plan keeps is that.
+  Tensor rounded(const std::string& name) const;
+  /// `name`.weight [out, ..] and `name`.bias as the options want them; a scale is [out].
+  AffineWeights layer(const std::string& name) const;
+  /// The same for the weights of norms and depthwise convolutions, which stay f32.
+  AffineWeights plain(const std::string& name) const;
   /// Weights of the model and their bytes in the file.
   const std::vector<WeightTensor>& tensors() const { return tensors_; }
 
  private:
   WeightFile file_;
+  GigaAmOptions options_;
   std::vector<WeightTensor> tensors_;
   std::map<std::string, size_t> index_;
 };

@@ -8,22 +8,20 @@ namespace tandem {
 
 RnntHead::RnntHead(const GigaAmHeadConfig& config, const GigaAmWeights& weights)
     : config_(config),
-      embedding_(weights("head.decoder.embed.weight")),
-      encoder_weight_(weights("head.joint.enc.weight")),
-      encoder_bias_(weights("head.joint.enc.bias")),
-      predictor_weight_(weights("head.joint.pred.weight")),
-      predictor_bias_(weights("head.joint.pred.bias")),
-      out_weight_(weights("head.joint.joint_net.1.weight")),
-      out_bias_(weights("head.joint.joint_net.1.bias")) {
+      embedding_(weights.rounded("head.decoder.embed.weight")),
+      encoder_(weights.layer("head.joint.enc")),
+      predictor_(weights.layer("head.joint.pred")),
+      out_(weights.layer("head.joint.joint_net.1")) {
   for (int64_t i = 0; i < config.pred_rnn_layers; ++i) {
-    const auto part = [&](const char* name) { return weights(concat("head.decoder.lstm.", name, "_l", i)); };
-    cells_.push_back({part("weight_ih"), part("weight_hh"), part("bias_ih"), part("bias_hh")});
+    const auto name = [i](const char* part) { return concat("head.decoder.lstm.", part, "_l", i); };
+    cells_.push_back({weights.rounded(name("weight_ih")), weights.rounded(name("weight_hh")), weights(name("bias_ih")),
+                      weights(name("bias_hh"))});
   }
 }
 
 Tensor RnntHead::project(const Tensor& encoded) const {
   const Scope scope(encoded, "joint");
-  return linear(encoded.cast(DType::kF32), encoder_weight_, encoder_bias_);
+  return encoder_.apply(encoded.cast(DType::kF32));
 }
 
 Tensor RnntHead::predict(const Tensor& labels, const Tensor& h, const Tensor& c) const {
@@ -48,8 +46,8 @@ Tensor RnntHead::predict(const Tensor& labels, const Tensor& h, const Tensor& c)
 
 Tensor RnntHead::join(const Tensor& projected, const Tensor& predicted) const {
   const Scope scope(projected, "joint");
-  const Tensor hidden = relu(projected + linear(predicted, predictor_weight_, predictor_bias_));
-  return log_softmax(linear(hidden, out_weight_, out_bias_), -1);
+  const Tensor hidden = relu(projected + predictor_.apply(predicted));
+  return log_softmax(out_.apply(hidden), -1);
 }
 
 }  // namespace tandem

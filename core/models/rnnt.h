@@ -36,7 +36,7 @@ class RnntHead {
   GigaAmHeadConfig config_;
   Tensor embedding_;
   std::vector<Cell> cells_;
-  Tensor encoder_weight_, encoder_bias_, predictor_weight_, predictor_bias_, out_weight_, out_bias_;
+  AffineWeights encoder_, predictor_, out_;
 };
 
 }  // namespace tandem

@@ -1,76 +1,15 @@
 #include "tests/support/gigaam_generator.h"
 
-#include <cmath>
 #include <stdexcept>
 
+#include "native/seeded_weights.h"
+
 namespace tandem::testing {
-namespace {
-
-constexpr uint64_t kGolden = 0x9E3779B97F4A7C15;
-
-uint64_t hash_of(const std::string& name) {
-  uint64_t hash = 0xCBF29CE484222325;
-  for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001B3;
-  return hash;
-}
-
-/// Number i of a sequence in [-1, 1), a multiple of 2^-23.
-double uniform(uint64_t state, uint64_t i) {
-  uint64_t z = state + (i + 1) * kGolden;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  z ^= z >> 31;
-  return std::ldexp(static_cast<double>(z >> 40), -23) - 1.0;
-}
-
-bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
-bool ends(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
-struct Range {
-  double half, middle;
-};
-
-Range range_of(const WeightNeed& need) {
-  const std::string& name = need.name;
-  if (contains(name, ".norm_") || contains(name, "batch_norm")) {
-    if (ends(name, "running_var")) return {0.5, 1.0};
-    return {0.25, ends(name, "weight") ? 1.0 : 0.0};
-  }
-  if (contains(name.substr(name.rfind('.')), "bias")) return {0.125, 0.0};
-  int64_t fan_in = 1;
-  for (size_t i = 1; i < need.shape.size(); ++i) fan_in *= need.shape[i];
-  const double usual = std::sqrt(3.0 / static_cast<double>(fan_in));
-  const double large = std::sqrt(6.0 / static_cast<double>(fan_in));
-  if (contains(name, "pre_encode.conv.0")) return {large / 8.0, 0.0};
-  if (contains(name, "pre_encode.conv")) return {large, 0.0};
-  if (contains(name, "decoder.embed")) return {2.0, 0.0};
-  if (contains(name, ".lstm.")) return {2.0 * usual, 0.0};
-  if (contains(name, "joint.pred.weight")) return {4.0 * usual, 0.0};
-  if (contains(name, "head.decoder_layers") || contains(name, "joint_net")) return {3.0 * usual, 0.0};
-  return {usual, 0.0};
-}
-
-}  // namespace
 
 WeightFile generate_gigaam_weights(const GigaAmConfig& config, uint64_t seed) {
-  WeightFile file("generated weights");
-  for (const WeightNeed& need : gigaam_weight_needs(config)) {
-    size_t count = 1;
-    for (const int64_t extent : need.shape) count *= static_cast<size_t>(extent);
-    const auto values = std::make_shared<std::vector<float>>(count);
-    const Range range = range_of(need);
-    const uint64_t state = hash_of(need.name) ^ (seed * kGolden);
-    for (size_t i = 0; i < count; ++i) (*values)[i] = static_cast<float>(range.half * uniform(state, i) + range.middle);
-    WeightTensor tensor;
-    tensor.name = need.name;
-    tensor.shape = need.shape;
-    tensor.bytes = std::as_bytes(std::span<const float>(*values));
-    file.keep(values);
-    if (auto added = file.add(std::move(tensor)); !added) throw std::runtime_error(added.error().text());
-  }
-  return file;
+  auto file = seeded_gigaam_weights(config, seed);
+  if (!file) throw std::runtime_error(file.error().text());
+  return *file;
 }
 
 }  // namespace tandem::testing

@@ -1,0 +1,136 @@
+// What each way to keep the weights costs in accuracy: against the float64 references, on every target.
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "core/base/text.h"
+#include "core/graph/constant.h"
+#include "native/seeded_weights.h"
+#include "tests/support/gigaam_target.h"
+
+namespace tandem {
+namespace {
+
+using testing::GigaAmGolden;
+using testing::row_difference;
+using testing::value_or_throw;
+
+/// The bounds that core/models/README.md states: largest absolute error of the encoded frames and of CTC's
+/// log-probabilities.
+struct Bound {
+  DType weights;
+  double encoded, log_probs;
+};
+constexpr Bound kBounds[] = {
+    {DType::kF32, 2e-5, 5e-5}, {DType::kF16, 4e-3, 1e-2}, {DType::kBF16, 2.5e-2, 5e-2}, {DType::kI8, 6e-2, 0.25}};
+
+const char* name_of_choice(DType weights) { return weights == DType::kI8 ? "int8" : name_of(weights).data(); }
+
+/// Errors of one model with its weights kept so.
+std::pair<double, double> errors_of(const GigaAmGolden& golden, const WeightFile& weights, DType kept,
+                                    const test::Target& target) {
+  const auto model = value_or_throw(GigaAmModel::make(weights, golden.config, {kept}));
+  const auto mel = golden.values<float>("input.mel");
+  const auto lengths = golden.values<int32_t>("input.mel_lengths");
+  const int64_t t = golden.shape("input.mel")[2];
+  GigaAmRecognizer recognizer = value_or_throw(
+      GigaAmRecognizer::create(model, {static_cast<int64_t>(lengths.size()), t, true}, testing::config_for(target)));
+  const RecognizedBatch batch = value_or_throw(recognizer.recognize({mel, lengths, t}));
+  const double encoded =
+      row_difference(batch.encoded, golden.values<float>("expected.encoded"), batch.encoded_lengths, batch.frames);
+  const bool ctc = golden.config.head->kind == GigaAmHead::kCtc;
+  const double scores = ctc ? row_difference(batch.scores, golden.values<float>("expected.log_probs"),
+                                             batch.encoded_lengths, batch.frames)
+                            : 0;
+  return {encoded, scores};
+}
+
+class GigaAmPrecision : public ::testing::TestWithParam<Bound> {};
+
+TEST_P(GigaAmPrecision, IsWithinTheStatedErrorOnEveryTarget) {
+  const Bound bound = GetParam();
+  for (const char* name : {"ctc_tiny", "ctc_tiny_v2", "rnnt_tiny"}) {
+    const GigaAmGolden golden(name);
+    for (const test::Target& target : test::all_targets()) {
+      SCOPED_TRACE(concat(name, ", ", target.name));
+      const auto [encoded, scores] = errors_of(golden, golden.file, bound.weights, target);
+      std::printf("%s, %s, %s: encoded %.2g, log-probs %.2g\n", name, name_of_choice(bound.weights),
+                  target.name.c_str(), encoded, scores);
+      EXPECT_LE(encoded, bound.encoded);
+      EXPECT_LE(scores, bound.log_probs);
+      // A smaller dtype that loses nothing isn't one.
+      if (bound.weights != DType::kF32) {
+        EXPECT_GT(encoded, 2e-5);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Choices, GigaAmPrecision, ::testing::ValuesIn(kBounds),
+                         [](const auto& choice) { return std::string(name_of_choice(choice.param.weights)); });
+
+TEST(GigaAmPrecisionSlow, HoldsForThePublishedSizes) {
+  const GigaAmGolden golden("real_v3_ctc_expected");
+  const WeightFile weights = value_or_throw(seeded_gigaam_weights(golden.config, 1));
+  for (const test::Target& target : test::all_targets()) {
+    if (target.name != "native avx512" && target.name != "native avx2") continue;
+    for (const Bound& bound : kBounds) {
+      SCOPED_TRACE(concat(name_of_choice(bound.weights), ", ", target.name));
+      const auto [encoded, scores] = errors_of(golden, weights, bound.weights, target);
+      std::printf("published size, %s, %s: encoded %.2g, log-probs %.2g\n", name_of_choice(bound.weights),
+                  target.name.c_str(), encoded, scores);
+      EXPECT_LE(encoded, bound.encoded);
+      EXPECT_LE(scores, bound.log_probs);
+    }
+  }
+}
+
+TEST(GigaAmPrecisionErrors, WeightsAreNotKeptAsAnythingElse) {
+  const GigaAmGolden golden("ctc_tiny");
+  const auto refused = GigaAmModel::make(golden.file, golden.config, {DType::kF64});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_NE(refused.error().message.find("f64; f32, f16, bf16 and i8 are possible"), std::string::npos);
+}
+
+/// A file that stores f16 or bf16 gives what the same numbers in f32 give.
+TEST(GigaAmPrecisionFiles, OfHalfPrecisionAreReadAsTheyAre) {
+  const GigaAmGolden golden("ctc_tiny");
+  const test::Target& target = test::all_targets().front();
+  const auto mel = golden.values<float>("input.mel");
+  const auto lengths = golden.values<int32_t>("input.mel_lengths");
+  const int64_t t = golden.shape("input.mel")[2];
+  for (const DType stored : {DType::kF16, DType::kBF16, DType::kF64}) {
+    SCOPED_TRACE(std::string(name_of(stored)));
+    WeightFile narrow("narrow"), wide("wide");
+    for (const WeightTensor& tensor : golden.file.tensors()) {
+      if (tensor.dtype != DType::kF32 || tensor.name.starts_with("input.") || tensor.name.starts_with("expected"))
+        continue;
+      const auto values = *tensor.values<float>();
+      const auto bytes = std::make_shared<std::vector<std::byte>>();
+      for (const float value : values) append_element(*bytes, stored, static_cast<double>(value));
+      const auto restored = std::make_shared<std::vector<float>>();
+      for (size_t i = 0; i < values.size(); ++i)
+        restored->push_back(static_cast<float>(constant_element(stored, bytes->data(), i)));
+      WeightTensor copy = tensor;
+      copy.bytes = std::as_bytes(std::span<const float>(*restored));
+      wide.keep(restored);
+      ASSERT_TRUE(wide.add(copy));
+      copy.dtype = stored;
+      copy.bytes = *bytes;
+      narrow.keep(bytes);
+      ASSERT_TRUE(narrow.add(copy));
+    }
+    const auto scores = [&](const WeightFile& file) {
+      const auto model = value_or_throw(GigaAmModel::make(file, golden.config));
+      GigaAmRecognizer recognizer = value_or_throw(GigaAmRecognizer::create(
+          model, {static_cast<int64_t>(lengths.size()), t, true}, testing::config_for(target)));
+      return value_or_throw(recognizer.recognize({mel, lengths, t})).scores;
+    };
+    EXPECT_EQ(scores(narrow), scores(wide));
+  }
+}
+
+}  // namespace
+}  // namespace tandem
