@@ -1,6 +1,7 @@
 #include "web/boundary.h"
 
 #include <new>
+#include <stdexcept>
 
 namespace tandem::web {
 
@@ -23,6 +24,8 @@ void report_current_exception() noexcept {
     report(error.to_error());
   } catch (const std::bad_alloc&) {
     report(name_of(ErrorCode::kDevice), "out of memory; allow more with maximumMemory or destroy what is not needed");
+  } catch (const std::invalid_argument& error) {
+    report(name_of(ErrorCode::kInvalidArgument), error.what());
   } catch (const std::exception& error) {
     report(name_of(ErrorCode::kRuntime), error.what());
   } catch (...) {

@@ -2,8 +2,12 @@ import createModule from './tandem.js';
 import { wasmBytesOf } from './bytes.js';
 import { TandemError, describe, numberOf, oneOf } from './errors.js';
 import { CompiledGraph } from './graph.js';
+import { Jit, buildFor } from './jit.js';
+import { JitRecurrent } from './recurrent.js';
 import { VadIterator, speechTimestamps } from './segmentation.js';
 import { SileroVad } from './silero.js';
+import { Operations } from './tensor.js';
+import { Weights } from './weights.js';
 
 const PAGE = 65536;
 const INITIAL_PAGES = 256;
@@ -60,6 +64,7 @@ export class Engine {
   #whyBroken = '';
   #objects = new Set();
   #encoder = null;
+  #operations = null;
 
   /** Use createEngine(). */
   constructor(module, maximumPages, options) {
@@ -93,6 +98,24 @@ export class Engine {
   compileGraph(text, options = {}) {
     this.check();
     return new CompiledGraph(this, text, options);
+  }
+
+  /** A wrapper: a graph that is declared here, prepared once and executed often. See jit.d.ts. */
+  jit(declaration) {
+    this.check();
+    return new Jit(this, declaration);
+  }
+
+  /** A prepared wrapper that keeps the state of a recurrent model on this side. */
+  recurrent(jit, options) {
+    this.check();
+    return new JitRecurrent(jit, options);
+  }
+
+  /** The tensors of an ONNX or safetensors file, for build functions. */
+  weights(source) {
+    this.check();
+    return Weights.load(this, source);
   }
 
   /** Segments of a finished recording from one probability per window. */
@@ -153,8 +176,17 @@ export class Engine {
     this.#whyBroken = why;
   }
 
-  /** The error that the last failed call left. */
-  failure() {
+  /** The tensor operations, and which build functions run. */
+  get operations() {
+    if (!this.#operations) {
+      this.#operations = new Operations(this);
+      this.#module.tandemBuild = buildFor(this);
+    }
+    return this.#operations;
+  }
+
+  /** The error that the last failed call left; `more` goes into its details. */
+  failure(more = {}) {
     if (this.#state === 'broken') {
       return new TandemError('Broken', `the engine stopped working (${this.#whyBroken}); create a new one`);
     }
@@ -165,7 +197,7 @@ export class Engine {
       this.breakDown(message);
       return this.failure();
     }
-    return new TandemError(code, message, Number.isNaN(index) ? {} : { index });
+    return new TandemError(code, message, Number.isNaN(index) ? more : { ...more, index });
   }
 
   /** A view that is right until the memory grows: make it anew after every call that may allocate. */
@@ -193,23 +225,27 @@ export class Engine {
     return Uint8Array.from(escaped, (character) => character.charCodeAt(0));
   }
 
+  /** Copies bytes in, for a function that takes them over; the address. */
+  give(bytes, more = 0) {
+    const address = this.call('malloc', bytes.byteLength + more) >>> 0;
+    if (address === 0) {
+      throw new TandemError(
+        'Device',
+        `no memory for ${bytes.byteLength} bytes; the engine may use ${this.#maximumPages * PAGE} (maximumMemory)`,
+      );
+    }
+    this.view(Uint8Array, address, bytes.byteLength).set(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+    return address;
+  }
+
   /** Copies bytes and zero-terminated strings in, calls the function with their addresses and takes them out again. */
   withCopies(values, use) {
     const addresses = [];
     try {
       for (const value of values) {
         const bytes = typeof value === 'string' ? this.encode(value) : value;
-        const address = this.call('malloc', bytes.byteLength + 1) >>> 0;
-        if (address === 0) {
-          throw new TandemError(
-            'Device',
-            `no memory for ${bytes.byteLength} bytes; the engine may use ${this.#maximumPages * PAGE} (maximumMemory)`,
-          );
-        }
+        const address = this.give(bytes, 1);
         addresses.push(address);
-        this.view(Uint8Array, address, bytes.byteLength).set(
-          new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength),
-        );
         this.view(Uint8Array, address + bytes.byteLength, 1)[0] = 0;
       }
       return use(...addresses);

@@ -1,15 +1,9 @@
+import { VIEWS } from './dtypes.js';
 import { TandemError, describe } from './errors.js';
 
 const INPUT = 0;
 const OUTPUT = 1;
 const VARIABLE = 2;
-
-/** How elements are seen from JavaScript; f16 and bf16 as their bits. */
-const VIEWS = {
-  bool: Uint8Array, i8: Int8Array, i16: Int16Array, i32: Int32Array, i64: BigInt64Array,
-  u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, u64: BigUint64Array,
-  f16: Uint16Array, bf16: Uint16Array, f32: Float32Array, f64: Float64Array,
-};
 
 function bytesOfView(name, value) {
   if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);

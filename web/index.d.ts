@@ -1,3 +1,7 @@
+import type { JitEngine } from './jit.js';
+
+export * from './jit.js';
+
 /** Bytes, a URL, or in Node.js also a file path. */
 export type ByteSource = ArrayBuffer | ArrayBufferView | URL | string;
 
@@ -10,14 +14,20 @@ export type InstructionSet = 'wasm-simd128' | 'wasm-relaxed';
 export class TandemError extends Error {
   /**
    * InvalidArgument, NonFinite (with index), InvalidFormat, NotFound, DtypeMismatch, Unsupported, MemoryLimit, Device,
-   * Variable, Tensor, ViewOutOfBounds, InputBufferNotFound, Runtime; Load (with url, status): something could not be
+   * Variable, Tensor, ViewOutOfBounds, InputBufferNotFound, DuplicateInputBuffer, NotPrepared, OutputLayoutMismatch,
+   * Build (with cause: what the build function threw), Runtime; Load (with url, status): something could not be
    * fetched or started; Destroyed: used after destroy(); Broken: the engine stopped working, create a new one.
    */
   readonly code: string;
   readonly details: Record<string, unknown>;
   readonly index?: number;
-  readonly expected?: number;
-  readonly actual?: number;
+  readonly expected?: number | string;
+  readonly actual?: number | string;
+  /** What the error is about, where there is one. */
+  readonly variable?: string;
+  readonly input?: string;
+  readonly state?: string;
+  readonly output?: string;
   readonly url?: string;
   readonly status?: number;
 }
@@ -152,7 +162,7 @@ export interface Counters {
   allocatedBytes: number;
 }
 
-export interface Engine {
+export interface Engine extends JitEngine {
   readonly capabilities: Capabilities;
   loadSileroVad(options: SileroVadOptions): Promise<SileroVad>;
   compileGraph(
@@ -170,6 +180,8 @@ type Remote<T> = T extends (...values: infer V) => infer R ? (...values: V) => P
 export type WorkerVad = { [K in Exclude<keyof SileroVad, 'moduleBytes'>]: Remote<SileroVad[K]> };
 export interface WorkerEngine {
   readonly capabilities: Capabilities;
+  /** Unsupported: functions can't be sent to a worker. Call createEngine() in a module worker of your own. */
+  jit(): Promise<never>;
   loadSileroVad(options: SileroVadOptions): Promise<WorkerVad>;
   speechTimestamps(probabilities: ArrayLike<number>, options?: SegmentationOptions): Promise<Segment[]>;
   counters(): Promise<Counters>;

@@ -51,6 +51,13 @@ class WorkerEngine {
       : options;
     return new WorkerVad(this, await this.call('loadSileroVad', sent));
   }
+  /** Build functions can't be sent to a worker. */
+  async jit() {
+    throw new TandemError(
+      'Unsupported',
+      "jit() can't reach a worker, since functions can't be sent there; call createEngine() in a module worker of your own",
+    );
+  }
   speechTimestamps(probabilities, options) {
     return this.call('speechTimestamps', probabilities, options);
   }

@@ -113,6 +113,8 @@ class Buffer : public BufferView {
   /// Copies `count` elements of another buffer, from `from` on, to here, from `to` on. kDtypeMismatch when the element
   /// types differ, kViewOutOfBounds when they are not all inside.
   Result<void> copy_elements(size_t to, const BufferView& source, size_t from, size_t count);
+  /// The same for callers that know the element type at run time only.
+  Result<void> write(DType dtype, const void* values, size_t count, std::span<const int64_t> live_shape);
   /// All bytes 0.
   void fill_zero();
 
@@ -121,7 +123,6 @@ class Buffer : public BufferView {
   static constexpr DType element_type() {
     return dtype_of<std::remove_cv_t<std::remove_reference_t<decltype(*std::data(std::declval<const Range&>()))>>>;
   }
-  Result<void> write(DType dtype, const void* values, size_t count, std::span<const int64_t> live_shape);
 };
 
 }  // namespace tandem

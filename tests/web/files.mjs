@@ -19,15 +19,26 @@ export function golden(version, sampleRate) {
   return JSON.parse(readFileSync(join(root, `tests/golden/silero/${version}_${sampleRate / 1000}k.json`), 'utf8'));
 }
 
-/** Clips and expectations, made once after each build; test files that run side by side wait for each other. */
+/** Runs a script while the other test files, which run side by side, wait. */
+function runAlone(script) {
+  mkdirSync(expectationsFolder, { recursive: true });
+  execFileSync('flock', [`${expectationsFolder}/lock`, 'bash', '-c', `set -e\n${script}`],
+    { stdio: ['ignore', 'inherit', 'inherit'] });
+}
+
+const clipsScript = `python3 '${root}/tests/golden/silero/rebuild_clips.py' '${clipsFolder}' >/dev/null`;
+
+/** The clips of the goldens, made once. */
+export function makeClips() {
+  runAlone(clipsScript);
+}
+
+/** Clips and expectations, made once after each build. */
 export function makeExpectations() {
   const program = join(root, 'build/native/tandem_expectations');
   if (!existsSync(program)) throw new Error('build the native preset first: cmake --workflow --preset native');
-  mkdirSync(expectationsFolder, { recursive: true });
-  const script = `set -e
-    python3 '${root}/tests/golden/silero/rebuild_clips.py' '${clipsFolder}' >/dev/null
-    if [ ! '${expectationsFolder}/index.json' -nt '${program}' ]; then '${program}' '${expectationsFolder}' '${clipsFolder}'; fi`;
-  execFileSync('flock', [`${expectationsFolder}/lock`, 'bash', '-c', script], { stdio: ['ignore', 'inherit', 'inherit'] });
+  runAlone(`${clipsScript}
+    if [ ! '${expectationsFolder}/index.json' -nt '${program}' ]; then '${program}' '${expectationsFolder}' '${clipsFolder}'; fi`);
 }
 
 export function loadExpectations() {

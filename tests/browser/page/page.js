@@ -1,6 +1,9 @@
 import { createEngine, createWorkerEngine } from '/tandem/index.js';
 import { Expectations, checkCases, checkClips, machinesOf } from '/checks/checks.mjs';
+import { checkJit } from '/checks/jit.mjs';
+import { checkOperations } from '/checks/jit_operations.mjs';
 import { checkCycles, checkMisuse } from '/checks/misuse.mjs';
+import { checkSilero } from '/checks/silero_model.mjs';
 
 async function bytes(url) {
   const response = await fetch(url);
@@ -87,6 +90,25 @@ window.checks = {
     await engine.destroy();
     await note(() => engine.counters());
     return found;
+  },
+  async jit() {
+    return checkJit(createEngine, new Uint8Array(await bytes(weights('v5'))));
+  },
+  async jitOperations(numerics) {
+    return checkOperations(await createEngine(), numerics);
+  },
+  async jitSilero(numerics) {
+    return checkSilero(await createEngine(), {
+      weights: weights('v5'), golden: await golden('v5', 16000), samplesOf, numerics,
+    });
+  },
+  async jitInWorker() {
+    const engine = await createWorkerEngine();
+    try {
+      return await engine.jit({}).catch((error) => `${error.code}: ${error.message}`);
+    } finally {
+      await engine.destroy();
+    }
   },
   timings,
   policy: () => policy,
