@@ -54,7 +54,10 @@ struct ShowCommand : Prepared {
 
   Result<std::string> text() const {
     if (stage.empty()) return tl::unexpected<JitError>(missing_argument("show", "--stage"));
-    TANDEM_TRY(config, target.config());
+    // A stage that one target alone has says by itself which target is meant.
+    TargetOptions chosen = target;
+    if (const char* only = only_target(); only && chosen.target.empty()) chosen.target = only;
+    TANDEM_TRY(config, chosen.config());
     if (stage == "asm" || stage == "wasm") return machine_code(config);
     for (const StageName& known : kStageNames)
       if (stage == known.name) return observed(config, known);
@@ -63,6 +66,14 @@ struct ShowCommand : Prepared {
   }
 
  private:
+  const char* only_target() const {
+    if (stage == "asm") return "native";
+    if (stage == "wasm") return "wasm";
+    for (const StageName& known : kStageNames)
+      if (stage == known.name) return known.target;
+    return nullptr;
+  }
+
   Result<void> need_target(const PrepareConfig& config, const char* name) const {
     if (!name || config.backend->name() == name) return {};
     return fail(ErrorCode::kInvalidArgument, concat("--stage ", stage, " needs --target ", name));

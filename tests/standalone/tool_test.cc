@@ -165,17 +165,17 @@ TEST_F(Tool, ShowsTheStagesOfAModel) {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.error;
     EXPECT_NE(outcome.out.find(words), std::string::npos) << stage;
   }
-  const Outcome module = run("show silero-v5-8k --stage wasm --target wasm");
+  const Outcome module = run("show silero-v5-8k --stage wasm");
   EXPECT_EQ(module.exit_code, 0) << module.error;
   EXPECT_EQ(module.out.substr(0, 4), std::string("\0asm", 4));
-  const Outcome text = run("show silero-v5-8k --stage wat --target wasm");
+  const Outcome text = run("show silero-v5-8k --stage wat");
   EXPECT_EQ(text.exit_code, 0) << text.error;
   EXPECT_NE(text.out.find("(export \"step\" (func $step))"), std::string::npos) << text.out.substr(0, 1000);
   const Outcome profile = run("profile silero-v5-8k --steps 3");
   EXPECT_EQ(profile.exit_code, 0) << profile.error;
   EXPECT_NE(profile.out.find("us in kernels"), std::string::npos) << profile.out;
-  expect_refused("show silero-v5-8k --stage wasm", "needs --target wasm");
-  expect_refused("show silero-v5-8k --stage wat", "needs --target wasm");
+  expect_refused("show silero-v5-8k --stage wasm --target native", "needs --target wasm");
+  expect_refused("show silero-v5-8k --stage wat --target interpreter", "needs --target wasm");
   expect_refused("show silero-v5-8k --stage c --target wasm", "needs --target native");
   expect_refused("show silero-v5-8k --stage soul", "soul");
   expect_refused("show silero-v5-8k", "--stage is missing");
