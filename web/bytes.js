@@ -15,7 +15,7 @@ async function readFile(path, what) {
   }
 }
 
-async function download(url, what) {
+async function respond(url, what) {
   let response;
   try {
     response = await fetch(url);
@@ -28,7 +28,15 @@ async function download(url, what) {
       status: response.status,
     });
   }
-  return new Uint8Array(await response.arrayBuffer());
+  return response;
+}
+
+async function download(url, what) {
+  return new Uint8Array(await (await respond(url, what)).arrayBuffer());
+}
+
+function absolute(text) {
+  return new URL(text, globalThis.document?.baseURI ?? globalThis.location?.href).href;
 }
 
 /**
@@ -43,14 +51,36 @@ export async function bytesOf(source, what) {
     throw new TandemError('InvalidArgument', `${what} is ${describe(source)}; give bytes, a URL or a path`);
   }
   const text = String(source);
-  if (!inNode) return download(new URL(text, globalThis.document?.baseURI ?? globalThis.location?.href).href, what);
+  if (!inNode) return download(absolute(text), what);
   if (/^(https?|data|blob):/.test(text)) return download(text, what);
   return readFile(text.startsWith('file:') ? new URL(text) : text, what);
 }
 
+/**
+ * WebAssembly as bytes, or compiled while it arrives where it comes from a server that says what it is: the browser keeps
+ * the optimised code of such a module beside the file, so that the next visit starts with it.
+ */
+export async function wasmOf(source, what) {
+  const isAddress = typeof source === 'string' || source instanceof URL;
+  if (inNode || !isAddress || typeof WebAssembly.compileStreaming !== 'function') return wasmBytesOf(source, what);
+  const response = await respond(absolute(String(source)), what);
+  if (response.headers.get('content-type')?.split(';')[0].trim() === 'application/wasm') {
+    try {
+      return await WebAssembly.compileStreaming(response);
+    } catch {
+      // Read again as bytes, for an error that says what is wrong with them.
+      return wasmBytesOf(source, what);
+    }
+  }
+  return checkedWasm(new Uint8Array(await response.arrayBuffer()), source, what);
+}
+
 /** The same for WebAssembly: says what came instead, since servers like to answer with a page. */
-export async function wasmBytesOf(source, what) {
-  const bytes = await bytesOf(source, what);
+async function wasmBytesOf(source, what) {
+  return checkedWasm(await bytesOf(source, what), source, what);
+}
+
+function checkedWasm(bytes, source, what) {
   if (bytes.length >= 8 && bytes[0] === 0 && bytes[1] === 0x61 && bytes[2] === 0x73 && bytes[3] === 0x6d) return bytes;
   const start = Array.from(bytes.subarray(0, 40), (byte) =>
     byte >= 32 && byte < 127 ? String.fromCharCode(byte) : '.').join('');

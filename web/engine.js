@@ -1,5 +1,5 @@
 import createModule from './tandem.js';
-import { wasmBytesOf } from './bytes.js';
+import { wasmOf } from './bytes.js';
 import { TandemError, describe, numberOf, oneOf } from './errors.js';
 import { CompiledGraph } from './graph.js';
 import { Jit, buildFor } from './jit.js';
@@ -55,6 +55,15 @@ function instantiate(source, memory) {
   });
 }
 
+/** Runs it when nothing else waits; a process does not wait for it. */
+function afterOthers(work) {
+  if (typeof globalThis.scheduler?.postTask === 'function') {
+    globalThis.scheduler.postTask(work, { priority: 'background' }).catch(() => {});
+  } else {
+    setTimeout(work, 0)?.unref?.();
+  }
+}
+
 export class Engine {
   #module;
   #maximumPages;
@@ -65,6 +74,7 @@ export class Engine {
   #objects = new Set();
   #encoder = null;
   #operations = null;
+  #isWarm = false;
 
   /** Use createEngine(). */
   constructor(module, maximumPages, options) {
@@ -138,6 +148,24 @@ export class Engine {
       memoryBytes: this.#module.HEAPU8.length,
       allocatedBytes: this.call('tandem_allocated_bytes'),
     };
+  }
+
+  /**
+   * Makes small plans, one at a time, until the page prepares one of its own: the browser has compiled the engine then.
+   * They use time in which the page has nothing to do, such as the download of the weights.
+   */
+  warmUp(number = 0) {
+    afterOthers(() => {
+      if (this.#isWarm || this.#state !== 'live') return;
+      const reproducible = this.#numerics === 'reproducible' ? 1 : 0;
+      const goesOn = this.withCopies([this.#isa], (isa) => this.call('tandem_warm_up', number, isa, reproducible));
+      if (goesOn === 1) this.warmUp(number + 1);
+    });
+  }
+
+  /** A plan is made: from now on warming up would only take its time. */
+  stopWarmUp() {
+    this.#isWarm = true;
   }
 
   /** Gives everything back. Every later call, on the engine or on what it made, is a Destroyed error. */
@@ -286,7 +314,7 @@ export async function createEngine(options = {}) {
     const url = options.baseUrl === undefined
       ? new URL('./tandem.wasm', import.meta.url)
       : new URL('tandem.wasm', base.endsWith('/') ? base : base + '/');
-    source = await wasmBytesOf(options.wasmBinary ?? options.wasmUrl ?? url, 'the engine');
+    source = await wasmOf(options.wasmBinary ?? options.wasmUrl ?? url, 'the engine');
   }
   const { memory, maximum } = makeMemory(options.maximumMemory);
   let module;
@@ -299,5 +327,7 @@ export async function createEngine(options = {}) {
         `content security policy, 'wasm-unsafe-eval' in script-src`,
     );
   }
-  return new Engine(module, maximum, options);
+  const engine = new Engine(module, maximum, options);
+  if (options.warmUp !== false) engine.warmUp();
+  return engine;
 }

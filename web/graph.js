@@ -1,5 +1,6 @@
 import { VIEWS } from './dtypes.js';
 import { TandemError, describe } from './errors.js';
+import { profiled } from './profile.js';
 
 const INPUT = 0;
 const OUTPUT = 1;
@@ -18,6 +19,7 @@ export class CompiledGraph {
 
   constructor(engine, text, options) {
     this.#engine = engine;
+    engine.stopWarmUp();
     if (typeof text !== 'string') throw new TandemError('InvalidArgument', `the graph is ${describe(text)}, not a text`);
     const reproducible = engine.numericsOf(options);
     for (const [name, value] of Object.entries(options.constants ?? {})) {
@@ -69,6 +71,27 @@ export class CompiledGraph {
    * array of { name, dtype, shape, data }, each with a copy of its elements.
    */
   run(inputs = [], variables = {}) {
+    this.#fill(inputs, variables);
+    if (this.#call('run') !== 1) throw this.#engine.failure();
+    return this.outputs.map(({ name, dtype }, i) => {
+      const shape = this.#shape(OUTPUT, i, false);
+      const count = shape.reduce((a, b) => a * b, 1);
+      return { name, dtype, shape, data: this.#engine.view(VIEWS[dtype], this.#call('data', OUTPUT, i), count).slice() };
+    });
+  }
+
+  /**
+   * Runs it `repetitions` times (100), kernel by kernel, and returns the mean of each: { name, origin, flops, bytes,
+   * seconds, share }. They are put onto the page's timeline unless `marks` is false.
+   */
+  executeProfiled(inputs = [], variables = {}, options = {}) {
+    this.#fill(inputs, variables);
+    return profiled(this.#engine, this.outputs.map(({ name }) => name).join(', '), options, (repetitions) =>
+      this.#call('profile', repetitions));
+  }
+
+  #fill(inputs, variables) {
+    this.#call('reset_variables');
     this.variables.forEach((name, i) => {
       if (Object.hasOwn(variables, name) && !this.#call('set_variable', i, variables[name])) throw this.#engine.failure();
     });
@@ -86,12 +109,6 @@ export class CompiledGraph {
         );
       }
       this.#engine.view(Uint8Array, address, bytes.byteLength).set(bytes);
-    });
-    if (this.#call('run') !== 1) throw this.#engine.failure();
-    return this.outputs.map(({ name, dtype }, i) => {
-      const shape = this.#shape(OUTPUT, i, false);
-      const count = shape.reduce((a, b) => a * b, 1);
-      return { name, dtype, shape, data: this.#engine.view(VIEWS[dtype], this.#call('data', OUTPUT, i), count).slice() };
     });
   }
 

@@ -14,6 +14,7 @@
 #include "core/rewrite/rewrite.h"
 #include "web/boundary.h"
 #include "web/engine.h"
+#include "web/profile.h"
 
 namespace tandem::web {
 
@@ -134,6 +135,13 @@ TANDEM_EXPORT double tandem_graph_extent(uint32_t handle, Part part, uint32_t i,
   return static_cast<double>(largest != 0 ? dim.upper() : graph.plan->evaluate(dim, graph.values));
 }
 
+/// All variables to their upper bounds: what a call does not name has its maximum, not its last value.
+TANDEM_EXPORT void tandem_graph_reset_variables(uint32_t handle) {
+  CompiledGraph* graph = graphs().find(handle);
+  if (!graph) return;
+  for (size_t i = 0; i < graph->values.size(); i++) graph->values[i] = graph->plan->variables()[i].upper();
+}
+
 TANDEM_EXPORT int tandem_graph_set_variable(uint32_t handle, uint32_t i, double value) {
   return guarded(0, [&]() -> Result<int> {
     CompiledGraph& graph = graphs().get(handle);
@@ -155,6 +163,19 @@ TANDEM_EXPORT int tandem_graph_run(uint32_t handle) {
     if (graph.plan->run(graph.values.data())) return 1;
     report("Broken", graph.plan->failure());
     return -1;
+  });
+}
+
+/// Measures the kernels on the present inputs: how many there are (their rows: profile_entry.cc), -1: failed.
+TANDEM_EXPORT int tandem_graph_profile(uint32_t handle, int repetitions) {
+  return guarded(-1, [&]() -> Result<int> {
+    CompiledGraph& graph = graphs().get(handle);
+    return profile(*graph.plan, repetitions, [&]() -> Result<std::vector<KernelProfile>> {
+      std::vector<KernelProfile> profiles;
+      if (!graph.plan->run_profiled(graph.values.data(), profiles))
+        return fail(ErrorCode::kRuntime, graph.plan->failure());
+      return profiles;
+    });
   });
 }
 

@@ -1,5 +1,6 @@
 import { bytesOf } from './bytes.js';
 import { TandemError, describe, oneOf } from './errors.js';
+import { profiled } from './profile.js';
 
 function now() {
   return globalThis.performance ? performance.now() : Date.now();
@@ -26,6 +27,7 @@ export class SileroVad {
     }
     const bytes = await bytesOf(options.weights, `the weights of Silero VAD ${version}`);
     engine.check();
+    engine.stopWarmUp();
     const source = typeof options.weights === 'string' || options.weights instanceof URL ? String(options.weights) : '';
     const started = now();
     const handle = engine.withCopies([bytes, source || 'the given weights', isa], (address, origin, isaAddress) =>
@@ -144,6 +146,15 @@ export class SileroVad {
     const h = this.#call('state', 0) >>> 0;
     const c = this.#call('state', 1) >>> 0;
     return { h: this.#engine.view(Float32Array, h, 128).slice(), c: this.#engine.view(Float32Array, c, 128).slice() };
+  }
+
+  /**
+   * Runs the last window `repetitions` times (100), kernel by kernel, and returns the mean of each: { name, origin, flops,
+   * bytes, seconds, share }. The stream stays where it is. They are put onto the page's timeline unless `marks` is false.
+   */
+  executeProfiled(options = {}) {
+    return profiled(this.#engine, `Silero VAD ${this.version}`, options, (repetitions) =>
+      this.#call('profile', repetitions));
   }
 
   /** Forgets the stream: the next sample is the first one. */

@@ -1,5 +1,6 @@
 // Silero VAD, one window a call.
 
+#include <algorithm>
 #include <vector>
 
 #include "core/audio/finite.h"
@@ -7,6 +8,7 @@
 #include "core/models/silero_vad.h"
 #include "web/boundary.h"
 #include "web/engine.h"
+#include "web/profile.h"
 
 namespace tandem::web {
 
@@ -84,6 +86,26 @@ TANDEM_EXPORT const float* tandem_silero_state(uint32_t handle, int cell) {
 
 TANDEM_EXPORT void tandem_silero_reset(uint32_t handle) {
   if (Detector* detector = detectors().find(handle)) static_cast<void>(detector->vad.reset());
+}
+
+/// Measures the kernels on the present window and state, and puts the state back: how many there are (their rows:
+/// profile_entry.cc), -1: failed.
+TANDEM_EXPORT int tandem_silero_profile(uint32_t handle, int repetitions) {
+  return guarded(-1, [&]() -> Result<int> {
+    Detector& detector = detectors().get(handle);
+    SileroStreamJit& jit = detector.vad.jit();
+    std::vector<std::vector<float>> states;
+    TANDEM_TRY(h, detector.vad.h());
+    TANDEM_TRY(c, detector.vad.c());
+    for (const auto& state : {h, c}) states.emplace_back(state.begin(), state.end());
+    auto kernels = profile(detector.plan(), repetitions, [&] { return jit.execute_profiled(); });
+    // Where the states lie changes with each step.
+    TANDEM_TRY(new_h, jit.h_view<float>());
+    TANDEM_TRY(new_c, jit.c_view<float>());
+    std::copy(states[0].begin(), states[0].end(), new_h.begin());
+    std::copy(states[1].begin(), states[1].end(), new_c.begin());
+    return kernels;
+  });
 }
 
 /// Milliseconds of making the plan: 0 emitting the module, 1 loading it, 2 folding and packing constants, 3 scheduling.

@@ -23,13 +23,23 @@ const operations = {
     const { windowSamples, sampleRate, version, timings, moduleSize } = vad;
     return { number: lastNumber, windowSamples, sampleRate, version, timings, moduleSize };
   },
+  compileGraph(text, options) {
+    const graph = engine.compileGraph(text, options);
+    objects.set(++lastNumber, graph);
+    const { inputs, outputs, variables } = graph;
+    return { number: lastNumber, inputs, outputs, variables };
+  },
   counters: () => engine.counters(),
   speechTimestamps: (probabilities, options) => engine.speechTimestamps(probabilities, options),
+  run: (number, inputs, variables) => live(number).run(inputs, variables),
+  profileGraph: (number, inputs, variables, options) => live(number).executeProfiled(inputs, variables, options),
+  moduleBytes: (number) => live(number).moduleBytes(),
   step: (number, samples) => live(number).step(samples),
   process: (number, samples) => live(number).process(samples),
   flush: (number) => live(number).flush(),
   state: (number) => live(number).state(),
   reset: (number) => live(number).reset(),
+  executeProfiled: (number, options) => live(number).executeProfiled(options),
   destroyObject(number) {
     objects.get(number)?.destroy();
     objects.delete(number);
@@ -40,6 +50,7 @@ const operations = {
 function buffersIn(result) {
   if (ArrayBuffer.isView(result)) return [result.buffer];
   if (result && ArrayBuffer.isView(result.h)) return [result.h.buffer, result.c.buffer];
+  if (Array.isArray(result)) return result.filter(({ data }) => ArrayBuffer.isView(data)).map(({ data }) => data.buffer);
   return [];
 }
 

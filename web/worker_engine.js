@@ -58,6 +58,9 @@ class WorkerEngine {
       "jit() can't reach a worker, since functions can't be sent there; call createEngine() in a module worker of your own",
     );
   }
+  async compileGraph(text, options) {
+    return new WorkerGraph(this, await this.call('compileGraph', text, options));
+  }
   speechTimestamps(probabilities, options) {
     return this.call('speechTimestamps', probabilities, options);
   }
@@ -95,6 +98,33 @@ class WorkerVad {
   }
   reset() {
     return this.#engine.call('reset', this.#number);
+  }
+  executeProfiled(options) {
+    return this.#engine.call('executeProfiled', this.#number, options);
+  }
+  destroy() {
+    return this.#engine.call('destroyObject', this.#number);
+  }
+}
+
+class WorkerGraph {
+  #engine;
+  #number;
+
+  constructor(engine, { number, ...facts }) {
+    this.#engine = engine;
+    this.#number = number;
+    Object.assign(this, facts);
+  }
+
+  run(inputs, variables) {
+    return this.#engine.call('run', this.#number, inputs, variables);
+  }
+  executeProfiled(inputs, variables, options) {
+    return this.#engine.call('profileGraph', this.#number, inputs, variables, options);
+  }
+  moduleBytes() {
+    return this.#engine.call('moduleBytes', this.#number);
   }
   destroy() {
     return this.#engine.call('destroyObject', this.#number);

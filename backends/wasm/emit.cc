@@ -15,7 +15,9 @@ using wasm_emitter::Code;
 using wasm_emitter::KernelEmitter;
 using wasm_emitter::Local;
 
-std::string kernel_function(const Program& program, size_t kernel) {
+// Binaryen keeps every name for good that it has ever seen, so that names which no reader gets are numbers.
+std::string kernel_function(const Program& program, size_t kernel, bool names) {
+  if (!names) return concat("k", kernel);
   // The number keeps equal names apart.
   return concat(program.kernels[kernel].name, "#", kernel);
 }
@@ -30,7 +32,8 @@ void check_slots(const Program& program) {
 }
 
 // One exported function: each call of the list, if it lies in the range that was asked for.
-void emit_calls(wasm::Module& module, const Program& program, const std::vector<KernelCall>& calls, const char* name) {
+void emit_calls(wasm::Module& module, const Program& program, const std::vector<KernelCall>& calls, const char* name,
+                bool names) {
   Code code(module);
   const Local slots = code.add_parameter(wasm::Type::i32);
   const Local values = code.add_parameter(wasm::Type::i32);
@@ -63,7 +66,7 @@ void emit_calls(wasm::Module& module, const Program& program, const std::vector<
     wasm::Expression* number = code.binary(wasm::SubInt32, code.i32(static_cast<int64_t>(i)), code.get(first));
     wasm::Expression* wanted = code.binary(wasm::LtUInt32, number, code.get(count));
     addresses.current().body.push_back(code.builder().makeIf(
-        wanted, code.builder().makeCall(kernel_function(program, call.kernel), arguments, wasm::Type::none)));
+        wanted, code.builder().makeCall(kernel_function(program, call.kernel, names), arguments, wasm::Type::none)));
   }
   code.finish(module, name, addresses.close_function());
   module.addExport(wasm::Builder::makeExport(name, wasm::Name(name), wasm::ExternalKind::Function));
@@ -82,7 +85,7 @@ void name_parameters(wasm::Module& module, const Program& program) {
     // Buffers and ends have names of their own, which a variable could also have.
     for (const Index& variable : kernel.variables) names.push_back(concat("variable.", variable.name()));
     names.insert(names.end(), {"begin", "end"});
-    give(kernel_function(program, i), names);
+    give(kernel_function(program, i, true), names);
   }
   for (const char* list : {"prepare", "step"}) give(list, {"slots", "values", "first", "last"});
 }
@@ -99,10 +102,10 @@ void wasm_emitter::build_module(wasm::Module& module, const Program& program, co
   memory->base = "memory";
   module.addMemory(std::move(memory));
   for (size_t i = 0; i < program.kernels.size(); i++) {
-    KernelEmitter(module, program.kernels[i], capabilities).emit(kernel_function(program, i));
+    KernelEmitter(module, program.kernels[i], capabilities).emit(kernel_function(program, i, names));
   }
-  emit_calls(module, program, program.prepare_calls, "prepare");
-  emit_calls(module, program, program.step_calls, "step");
+  emit_calls(module, program, program.prepare_calls, "prepare", names);
+  emit_calls(module, program, program.step_calls, "step", names);
   if (names) name_parameters(module, program);
 }
 

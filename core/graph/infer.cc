@@ -27,12 +27,9 @@ void Inference::require_per_axis(size_t entries, const char* list) const {
   if (entries != rank) fail(concat(list, " has ", entries, " entries; give one for each of the ", rank, " axes"));
 }
 
-void Inference::require_at_least(const Index& value, const Index& low, const std::string& what) const {
-  const Truth truth = less_equal(low, value);
-  if (truth == Truth::kAlways) return;
-  const bool constants = value.is_constant() && low.is_constant();
-  fail(concat(what, " is ", value.text(), ", but must be at least ", low.text(),
-              constants || truth == Truth::kNever
+void Inference::fail_bound(const Index& value, int64_t low, const std::string& what) const {
+  fail(concat(what, " is ", value.text(), ", but must be at least ", low,
+              value.is_constant() || less_equal(low, value) == Truth::kNever
                   ? ""
                   : "; this cannot be proven for all values of the variables: tighten their bounds or use min() and "
                     "max() in the expression"));

@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "core/base/text.h"
 #include "core/graph/graph.h"
 
 namespace tandem {
@@ -31,8 +32,13 @@ struct Inference {
   }
   /// The attribute list must have one entry for each axis of the first operand.
   void require_per_axis(size_t entries, const char* list) const;
-  /// Throws unless low <= value is proven.
-  void require_at_least(const Index& value, const Index& low, const std::string& what) const;
+  /// Throws unless low <= value is proven. `what` is put together for the error alone: a graph has thousands of bounds.
+  template <typename... What>
+  void require_at_least(const Index& value, int64_t low, const What&... what) const {
+    if (value.lower() >= low || less_equal(low, value) == Truth::kAlways) return;
+    fail_bound(value, low, concat(what...));
+  }
+  [[noreturn]] void fail_bound(const Index& value, int64_t low, const std::string& what) const;
   /// The axis of an attribute, checked against the rank.
   int32_t require_axis(int32_t axis, size_t rank) const;
 };

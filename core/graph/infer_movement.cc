@@ -12,7 +12,8 @@ void infer_reshape(Inference& inference, Shape shape) {
   const Shape& from = inference.operand(0).shape;
   const Index have = element_count(from);
   const Index want = element_count(shape);
-  for (const Dim& dim : shape) inference.require_at_least(dim, 0, concat("a dimension of the new shape ", text(shape)));
+  for (const Dim& dim : shape)
+    if (dim.lower() < 0) inference.require_at_least(dim, 0, "a dimension of the new shape ", text(shape));
   if (!same(have, want))
     inference.fail(concat("the new shape ", text(shape), " has ", want.text(), " elements, the operand ", have.text(),
                           "; give a shape with as many elements"));
@@ -28,7 +29,7 @@ void infer_expand(Inference& inference, Shape shape) {
     if (!from[i].is(1) && !same(from[i], shape[i]))
       inference.fail(concat("axis ", i, " has size ", from[i].text(), " and cannot become ", shape[i].text(),
                             "; only axes of size 1 are repeated"));
-    inference.require_at_least(shape[i], 0, concat("axis ", i, " of the new shape"));
+    inference.require_at_least(shape[i], 0, "axis ", i, " of the new shape");
   }
   inference.node.shape = std::move(shape);
 }
@@ -59,13 +60,12 @@ void infer_pad(Inference& inference, std::vector<Index> before, std::vector<Inde
   inference.require_per_axis(before.size(), "before");
   inference.require_per_axis(after.size(), "after");
   for (size_t i = 0; i < from.size(); i++) {
-    inference.require_at_least(before[i], 0, concat("the padding before axis ", i));
-    inference.require_at_least(after[i], 0, concat("the padding after axis ", i));
+    inference.require_at_least(before[i], 0, "the padding before axis ", i);
+    inference.require_at_least(after[i], 0, "the padding after axis ", i);
     const bool none = before[i].is(0) && after[i].is(0);
     if (reflect && !none) {
-      const std::string what = concat("the size of axis ", i, " less its reflected padding");
-      inference.require_at_least(from[i] - before[i], 1, what);
-      inference.require_at_least(from[i] - after[i], 1, what);
+      for (const Index& padding : {before[i], after[i]})
+        inference.require_at_least(from[i] - padding, 1, "the size of axis ", i, " less its reflected padding");
     }
     inference.node.shape.push_back(from[i] + before[i] + after[i]);
   }
@@ -78,8 +78,8 @@ void infer_shrink(Inference& inference, std::vector<Index> begin, std::vector<In
   inference.require_per_axis(begin.size(), "begin");
   inference.require_per_axis(size.size(), "size");
   for (size_t i = 0; i < from.size(); i++) {
-    inference.require_at_least(begin[i], 0, concat("the begin on axis ", i));
-    inference.require_at_least(size[i], 0, concat("the size on axis ", i));
+    inference.require_at_least(begin[i], 0, "the begin on axis ", i);
+    inference.require_at_least(size[i], 0, "the size on axis ", i);
     if (less_equal(begin[i] + size[i], from[i]) != Truth::kAlways)
       inference.fail(concat("elements ", begin[i].text(), " .. ", (begin[i] + size[i] - 1).text(), " of axis ", i,
                             " are not all inside its ", from[i].text(),
@@ -96,7 +96,7 @@ void infer_stride(Inference& inference, std::vector<Index> step) {
   const Shape& from = inference.operand(0).shape;
   inference.require_per_axis(step.size(), "step");
   for (size_t i = 0; i < from.size(); i++) {
-    inference.require_at_least(step[i], 1, concat("the step on axis ", i));
+    inference.require_at_least(step[i], 1, "the step on axis ", i);
     inference.node.shape.push_back(ceil_div(from[i], step[i]));
   }
   inference.node.attributes.size = std::move(step);

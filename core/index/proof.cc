@@ -264,13 +264,27 @@ bool provably_at_least(const Index& a, int64_t bound) {
 
 }  // namespace index_detail
 
+namespace {
+
+/// a < b as far as the bounds alone tell: most questions are about numbers, and need no difference.
+Truth less_by_bounds(const Index& a, const Index& b) {
+  if (a.upper() != kNoUpper && b.lower() != kNoLower && a.upper() < b.lower()) return Truth::kAlways;
+  if (a.lower() != kNoLower && b.upper() != kNoUpper && a.lower() >= b.upper()) return Truth::kNever;
+  return Truth::kUnknown;
+}
+
+}  // namespace
+
 Truth less(const Index& a, const Index& b) {
+  if (const Truth known = less_by_bounds(a, b); known != Truth::kUnknown) return known;
   const Index difference = b - a;
   if (provably_at_least(difference, 1)) return Truth::kAlways;
   return provably_at_least(a - b, 0) ? Truth::kNever : Truth::kUnknown;
 }
 
 Truth less_equal(const Index& a, const Index& b) {
+  const Truth reverse = less_by_bounds(b, a);
+  if (reverse != Truth::kUnknown) return reverse == Truth::kNever ? Truth::kAlways : Truth::kNever;
   const Index difference = b - a;
   if (provably_at_least(difference, 0)) return Truth::kAlways;
   return provably_at_least(a - b, 1) ? Truth::kNever : Truth::kUnknown;
@@ -278,6 +292,7 @@ Truth less_equal(const Index& a, const Index& b) {
 
 bool same(const Index& a, const Index& b) {
   if (a == b) return true;
+  if (a.is_constant() && b.is_constant()) return false;
   const Index difference = a - b;
   if (difference.is_constant()) return difference.is(0);
   if (difference.lower() > 0 || difference.upper() < 0) return false;

@@ -73,17 +73,27 @@ Index LinearSum::build() && {
 
 }  // namespace index_detail
 
+namespace {
+
+size_t term_count(const Index& a) { return a.kind() == IndexKind::kSum ? a.node().terms.size() : 1; }
+
+}  // namespace
+
 Index operator+(const Index& a, const Index& b) {
   if (a.is(0)) return b;
   if (b.is(0)) return a;
-  index_detail::LinearSum sum(a);
+  index_detail::LinearSum sum;
+  if (!a.is_constant() || !b.is_constant()) sum.terms.reserve(term_count(a) + term_count(b));
+  sum.add(a, 1);
   sum.add(b, 1);
   return std::move(sum).build();
 }
 
 Index operator-(const Index& a, const Index& b) {
   if (b.is(0)) return a;
-  index_detail::LinearSum sum(a);
+  index_detail::LinearSum sum;
+  if (!a.is_constant() || !b.is_constant()) sum.terms.reserve(term_count(a) + term_count(b));
+  sum.add(a, 1);
   sum.add(b, -1);
   return std::move(sum).build();
 }

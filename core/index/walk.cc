@@ -16,9 +16,11 @@ void for_each_part(const Index& a, Visit visit) {
   for (const Index& operand : a.operands()) visit(operand);
 }
 
-void collect_leaves(const Index& a, std::vector<Index>& leaves) {
+/// Distinct leaves, as parts of the expression: nothing is copied.
+void collect_leaves(const Index& a, std::vector<const Index*>& leaves) {
   if (is_leaf(a.kind())) {
-    if (std::find(leaves.begin(), leaves.end(), a) == leaves.end()) leaves.push_back(a);
+    if (std::none_of(leaves.begin(), leaves.end(), [&](const Index* known) { return *known == a; }))
+      leaves.push_back(&a);
     return;
   }
   for_each_part(a, [&](const Index& part) { collect_leaves(part, leaves); });
@@ -105,9 +107,12 @@ std::optional<Index> Index::coefficient(const Index& leaf) const {
 }
 
 void Index::for_each_leaf(const std::function<void(const Index& leaf)>& visit) const {
-  std::vector<Index> leaves;
+  if (is_constant()) return;
+  if (is_leaf(kind())) return visit(*this);
+  std::vector<const Index*> leaves;
+  leaves.reserve(8);
   collect_leaves(*this, leaves);
-  for (const Index& leaf : leaves) visit(leaf);
+  for (const Index* leaf : leaves) visit(*leaf);
 }
 
 int64_t Index::evaluate(const std::function<int64_t(const Index& leaf)>& value_of) const {

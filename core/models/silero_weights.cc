@@ -1,8 +1,9 @@
 #include "core/models/silero_weights.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstring>
 
+#include "core/base/finite.h"
 #include "core/base/text.h"
 
 namespace tandem {
@@ -76,11 +77,10 @@ Result<void> check(const WeightTensor& tensor, const Need& need, const WeightFil
   if (tensor.shape != need.shape && !scalar) {
     return fail(ErrorCode::kInvalidFormat, concat(where, " is ", tensor.type_text(), "; ", expected));
   }
-  TANDEM_TRY(values, tensor.values<float>());
-  const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
-  if (bad != values.end()) {
-    return fail(ErrorCode::kNonFinite,
-                concat(where, " holds ", *bad, " at element ", bad - values.begin(), ": the file is damaged"));
+  if (const size_t bad = first_non_finite_f32(tensor.bytes); bad < tensor.numel()) {
+    float value = 0;
+    std::memcpy(&value, tensor.bytes.data() + 4 * bad, 4);
+    return fail(ErrorCode::kNonFinite, concat(where, " holds ", value, " at element ", bad, ": the file is damaged"));
   }
   return {};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/finite.h"
 #include "core/graph/constant.h"
 #include "core/graph/movement_index.h"
 #include "core/rewrite/make.h"
@@ -74,6 +75,7 @@ bool is_finite(const Graph& graph, NodeId id) {
   if (node.op != Op::kConstant) return false;
   const ConstantData& data = *node.attributes.data;
   const size_t count = data.size / size_of(node.dtype);
+  if (node.dtype == DType::kF32) return first_non_finite_f32({data.bytes, data.size}) == count;
   for (size_t i = 0; i < count; i++)
     if (!std::isfinite(constant_element(node.dtype, data.bytes, i))) return false;
   return true;

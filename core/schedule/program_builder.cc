@@ -2,10 +2,45 @@
 
 #include <iterator>
 
+#include "core/base/bits.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 
 namespace tandem {
+namespace {
+
+uint64_t constant_hash(const Instruction& constant) {
+  if (!is_float(constant.type.scalar)) return static_cast<uint64_t>(constant.integer);
+  if (constant.number != constant.number) return 1;
+  const bool narrow = constant.type.scalar == Scalar::kF32;
+  return bit_cast<uint64_t>(narrow ? static_cast<double>(static_cast<float>(constant.number)) : constant.number);
+}
+
+uint64_t add_block(uint64_t hash, const Kernel& kernel, BlockId block) {
+  for (const ValueId value : kernel.blocks[block]) {
+    const Instruction& instruction = kernel.instructions[value];
+    hash = hash_mix(hash, static_cast<uint64_t>(instruction.opcode) << 16 |
+                              static_cast<uint64_t>(instruction.type.scalar) << 8 | instruction.type.lanes);
+    hash = hash_mix(hash, static_cast<uint64_t>(instruction.operands[0]) << 32 | instruction.operands[1]);
+    if (instruction.opcode == Opcode::kConstant) hash = hash_mix(hash, constant_hash(instruction));
+    if (instruction.opcode == Opcode::kLoad) hash = hash_mix(hash, static_cast<uint64_t>(instruction.index.upper()));
+    if (instruction.opcode != Opcode::kLoop && instruction.opcode != Opcode::kIf) continue;
+    if (instruction.opcode == Opcode::kLoop) hash = hash_mix(hash, static_cast<uint64_t>(instruction.end.upper()));
+    hash = add_block(hash, kernel, instruction.body);
+    if (instruction.otherwise != 0) hash = add_block(hash, kernel, instruction.otherwise);
+  }
+  return hash;
+}
+
+/// Equal for kernels with equal texts, and rarely for others.
+uint64_t rough_hash(const Kernel& kernel) {
+  uint64_t hash = static_cast<uint64_t>(kernel.range.upper());
+  for (const BufferParameter& buffer : kernel.buffers)
+    hash = hash_mix(hash, static_cast<uint64_t>(buffer.elements.upper()) << 8 | static_cast<uint64_t>(buffer.dtype));
+  return add_block(hash, kernel, 0);
+}
+
+}  // namespace
 
 uint32_t ProgramBuilder::add_slot(SlotRole role, DType dtype, int64_t elements, std::string name) {
   Slot slot;
@@ -33,14 +68,7 @@ void ProgramBuilder::add_call(Phase phase, Kernel kernel, std::vector<uint32_t> 
   call.variables = kernel.variables;
   call.range = kernel.range;
   call.origin = std::move(origin);
-  const auto [found, is_new] =
-      kernel_numbers_.emplace(text(kernel, false), static_cast<uint32_t>(program.kernels.size()));
-  call.kernel = found->second;
-  if (is_new) {
-    // Names are for people, but they must tell kernels apart: profiles and symbols use them.
-    kernel.name = concat("k", program.kernels.size(), "_", kernel.name);
-    program.kernels.push_back(std::move(kernel));
-  }
+  call.kernel = kernel_number(std::move(kernel));
   (phase == Phase::kPrepare ? program.prepare_calls : program.step_calls).push_back(std::move(call));
   if (phase == Phase::kStep) step_work.push_back(std::move(work));
 }
@@ -82,6 +110,22 @@ void ProgramBuilder::drop_unread() {
   program.kernels = std::move(kernels);
   for (auto* calls : {&program.prepare_calls, &program.step_calls})
     for (KernelCall& call : *calls) call.kernel = numbers[call.kernel];
+}
+
+uint32_t ProgramBuilder::kernel_number(Kernel&& kernel) {
+  const uint64_t hash = rough_hash(kernel);
+  const auto [first, last] = kernel_numbers_.equal_range(hash);
+  if (first != last) {
+    const std::string identity = text(kernel, false);
+    for (auto known = first; known != last; ++known)
+      if (text(program.kernels[known->second], false) == identity) return known->second;
+  }
+  const auto number = static_cast<uint32_t>(program.kernels.size());
+  // Names are for people, but they must tell kernels apart: profiles and symbols use them.
+  kernel.name = concat("k", number, "_", kernel.name);
+  program.kernels.push_back(std::move(kernel));
+  kernel_numbers_.emplace(hash, number);
+  return number;
 }
 
 }  // namespace tandem

@@ -32,7 +32,10 @@ class ProgramBuilder {
   void drop_unread();
 
  private:
-  std::unordered_map<std::string, uint32_t> kernel_numbers_;
+  uint32_t kernel_number(Kernel&& kernel);
+
+  /// By a rough hash: a kernel's text, which decides, takes longer than everything else that is done with it.
+  std::unordered_multimap<uint64_t, uint32_t> kernel_numbers_;
 };
 
 }  // namespace tandem

@@ -35,14 +35,17 @@ function fileOf(folders, address) {
   return file === folder || file.startsWith(folder.endsWith(sep) ? folder : folder + sep) ? file : null;
 }
 
-/** Serves the folders to this machine only; resolves to { url, close() }. Port 0: any that is free. */
-export function startServer(folders, port = 0) {
+/**
+ * Serves the folders to this machine only; resolves to { url, close() }. Port 0: any that is free. `cacheControl`: how
+ * long browsers may keep what they get.
+ */
+export function startServer(folders, port = 0, { cacheControl = 'no-cache' } = {}) {
   const server = createServer((request, response) => {
     const file = fileOf(folders, request.url);
     const found = file && statSync(file, { throwIfNoEntry: false })?.isFile();
     const headers = {
       'content-security-policy': CONTENT_SECURITY_POLICY,
-      'cache-control': 'no-cache',
+      'cache-control': cacheControl,
       'x-content-type-options': 'nosniff',
     };
     if (!found) {

@@ -9,12 +9,13 @@ import { clipsFolder, expectationsFolder, makeExpectations, packageFolder, root 
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
   '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
-export async function launch() {
+/** A browser with a profile of its own, which is gone when it closes. `flags`: more arguments of Chromium. */
+export async function launch(flags = []) {
   const folder = mkdtempSync(join(tmpdir(), 'tandem-chromium-'));
   const context = await chromium.launchPersistentContext(folder, {
     executablePath: process.env.TANDEM_CHROMIUM ?? '/usr/bin/chromium',
     headless: true,
-    args: ARGUMENTS,
+    args: [...ARGUMENTS, ...flags],
     viewport: { width: 1100, height: 1000 },
   });
   const close = async () => {

@@ -91,6 +91,11 @@ export async function checkMisuse(createEngine, weights) {
   }
 
   // Graphs.
+  const sized = engine.compileGraph('variables t: 1 .. 4\n%0 = input f32[t] number=0 "x"\n%1 = neg f32[t] %0\n' +
+    'outputs %1 "y"\n');
+  sized.run([new Float32Array(4)], { t: 2 });
+  expect('a variable that is not named', sized.run([new Float32Array(4)])[0].shape.join(), '4');
+  sized.destroy();
   expect('a graph that is none', await codeOf(() => engine.compileGraph('%0 = nonsense')), 'InvalidFormat');
   expect('a graph that is no text', await codeOf(() => engine.compileGraph(null)), 'InvalidArgument');
   const graph = engine.compileGraph(BIG(3));
@@ -176,7 +181,8 @@ async function checkTrap(createEngine, weights) {
   };
   try {
     const trapping = engine.compileGraph(BIG(5));
-    const uses = [() => trapping.run([new Float32Array(5)]), () => vad.step(new Float32Array(512)), () => vad.reset(),
+    const uses = [() => trapping.executeProfiled([new Float32Array(5)]), () => vad.executeProfiled(),
+      () => trapping.run([new Float32Array(5)]), () => vad.step(new Float32Array(512)), () => vad.reset(),
       () => graph.run([new Float32Array(3)]), () => engine.counters(), () => engine.compileGraph(BIG(3))];
     for (const use of uses) {
       try {
@@ -203,14 +209,18 @@ async function checkTrap(createEngine, weights) {
 export async function checkCycles(createEngine, weights, cycles) {
   const engine = await createEngine();
   const problems = [];
-  const once = async () => {
+  // Detectors are equal, every graph is another one: neither may leave anything behind.
+  const once = async (number) => {
     const vad = await engine.loadSileroVad({ weights });
     vad.step(new Float32Array(512));
     vad.destroy();
+    const graph = engine.compileGraph(BIG(1000 + number));
+    graph.run([new Float32Array(1000 + number)]);
+    graph.destroy();
   };
-  for (let i = 0; i < 20; i++) await once();
+  for (let i = 0; i < 20; i++) await once(i);
   const before = engine.counters();
-  for (let i = 0; i < cycles; i++) await once();
+  for (let i = 20; i < 20 + cycles; i++) await once(i);
   const after = engine.counters();
   for (const name of ['objects', 'modules', 'tableSlots', 'memoryBytes']) {
     if (after[name] !== before[name]) problems.push(`${name}: ${before[name]} before, ${after[name]} after`);

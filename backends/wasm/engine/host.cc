@@ -18,6 +18,7 @@ int tandem_module_run(int module, int phase, const void* slots, const int32_t* v
 void tandem_module_unload(int module);
 int tandem_module_count();
 int tandem_has_relaxed_simd();
+void tandem_zero(void* memory, uint32_t size);
 }
 
 namespace tandem {
@@ -27,6 +28,7 @@ namespace {
 static_assert(sizeof(void*) == 4, "slot addresses are handed to kernels as they are");
 
 constexpr size_t kMessageBytes = 1024;
+constexpr size_t kAlignment = 64;
 
 uint64_t hash_of(const std::vector<uint8_t>& bytes) {
   uint64_t hash = bytes.size();
@@ -76,6 +78,29 @@ class EngineExecutable : public Executable {
   std::vector<uint8_t> binary_;
 };
 
+/// Pieces in which the heap grows: Emscripten's allocator takes 2 GiB or more for a negative number when it asks for
+/// new memory, though it handles blocks of that size.
+constexpr size_t kPiece = size_t{1} << 30;
+/// What the allocator keeps for itself between two neighbours, and around an aligned block.
+constexpr size_t kBlockOverhead = 256;
+
+/// Makes one free block of the size at the end of the heap, if memory can grow by so much: neighbours that are free
+/// become one.
+void make_room(size_t size) {
+  std::vector<char*> pieces;
+  size_t together = 0;
+  while (together < size + kBlockOverhead) {
+    const size_t bytes = std::min(kPiece, size + kBlockOverhead - together);
+    char* piece = static_cast<char*>(std::malloc(bytes));
+    if (!piece) break;
+    const bool adjoins = !pieces.empty() && piece > pieces.back() &&
+                         static_cast<size_t>(piece - pieces.back()) < kPiece + kBlockOverhead;
+    together = adjoins ? together + bytes : bytes;
+    pieces.push_back(piece);
+  }
+  for (char* piece : pieces) std::free(piece);
+}
+
 class EngineBackend : public Backend {
  public:
   std::string name() const override { return "wasm"; }
@@ -113,13 +138,26 @@ class EngineBackend : public Backend {
   }
 
   void* allocate(size_t bytes) override {
-    const size_t size = (std::max<size_t>(bytes, 1) + 63) / 64 * 64;
-    void* memory = size < bytes ? nullptr : std::aligned_alloc(64, size);
-    if (memory) std::memset(memory, 0, size);
+    if (bytes > SIZE_MAX - 2 * kAlignment) return nullptr;
+    const size_t size = bytes + 2 * kAlignment;
+    void* block = std::malloc(size);
+    if (!block && size > kPiece) {
+      make_room(size);
+      block = std::malloc(size);
+    }
+    if (!block) return nullptr;
+    // The last multiple that leaves room for the block's address before it. An aligned allocation would trim the block,
+    // and what is trimmed goes to others: a block of the same size would not fit its place again.
+    const uintptr_t address = (reinterpret_cast<uintptr_t>(block) + 2 * kAlignment - 1) / kAlignment * kAlignment;
+    void* memory = reinterpret_cast<void*>(address);
+    static_cast<void**>(memory)[-1] = block;
+    tandem_zero(memory, bytes);
     return memory;
   }
 
-  void release(void* memory, size_t) override { std::free(memory); }
+  void release(void* memory, size_t) override {
+    if (memory) std::free(static_cast<void**>(memory)[-1]);
+  }
 
  private:
   std::shared_ptr<Breakage> breakage_ = std::make_shared<Breakage>();

@@ -1,17 +1,14 @@
 // The JavaScript side of host.cc, as an Emscripten library. Nothing here lets an error through to C++: WebAssembly code
 // can't catch a trap or a JavaScript error, so every call that may end in one is made inside a try.
 //
-// Module.tandemModules is there for the page's own code:
-//   asynchronous  set it before preparing a plan, and a module that isn't known yet is compiled in the background:
-//                 preparing fails with code -2, `pending` is a promise; when it has resolved, preparing again succeeds.
-//                 Chromium's main thread compiles modules of more than 8 MB only in this way.
-//   compiled      Map from key to WebAssembly.Module: the most recent ones, so that equal plans compile once.
+// Modules are compiled at once and where the engine lives: checking the module of a plan takes a few milliseconds, since
+// functions are compiled when they are first called. What takes longer, building and emitting the plan, can't be moved
+// off this thread without the engine itself: a page that must not stop runs the engine in a worker (web/worker.js).
+// `compiled` keeps the most recent modules by key, so that equal plans compile once.
 mergeInto(LibraryManager.library, {
   // Emscripten writes plain values and functions of a library; the Map is made at start.
   $tandemModules__postset: 'tandemModules.compiled = new Map(); Module["tandemModules"] = tandemModules;',
   $tandemModules: {
-    asynchronous: false,
-    pending: null,
     compiled: null,
     instances: [],
     free: [],
@@ -34,15 +31,7 @@ mergeInto(LibraryManager.library, {
       var key = size + '-' + (keyLow >>> 0) + '-' + (keyHigh >>> 0);
       var module = tandemModules.compiled.get(key);
       if (!module) {
-        var view = new Uint8Array(wasmMemory.buffer, bytes >>> 0, size);
-        if (tandemModules.asynchronous) {
-          // A copy, because the memory may grow or be given back before the compiler is done.
-          tandemModules.pending = WebAssembly.compile(view.slice()).then(function(result) {
-            tandemModules.remember(key, result);
-          });
-          return tandemModules.report(-2, new Error('it is being compiled in the background'), message, capacity);
-        }
-        module = new WebAssembly.Module(view);
+        module = new WebAssembly.Module(new Uint8Array(wasmMemory.buffer, bytes >>> 0, size));
       }
       tandemModules.remember(key, module);
       var instance = new WebAssembly.Instance(module, { env: { memory: wasmMemory } });
@@ -75,6 +64,11 @@ mergeInto(LibraryManager.library, {
   tandem_module_count__deps: ['$tandemModules'],
   tandem_module_count: function() {
     return tandemModules.count;
+  },
+
+  // The host's own loop: a first plan would run the engine's in code that was compiled in a hurry.
+  tandem_zero: function(memory, size) {
+    HEAPU8.fill(0, memory >>> 0, (memory >>> 0) + (size >>> 0));
   },
 
   // f32x4.relaxed_madd of three zero vectors.

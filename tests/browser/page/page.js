@@ -2,7 +2,9 @@ import { createEngine, createWorkerEngine } from '/tandem/index.js';
 import { Expectations, checkCases, checkClips, machinesOf } from '/checks/checks.mjs';
 import { checkJit } from '/checks/jit.mjs';
 import { checkOperations } from '/checks/jit_operations.mjs';
+import { checkLargeMemory } from '/checks/memory.mjs';
 import { checkCycles, checkMisuse } from '/checks/misuse.mjs';
+import { checkProfiles } from '/checks/profile.mjs';
 import { checkSilero } from '/checks/silero_model.mjs';
 
 async function bytes(url) {
@@ -62,6 +64,69 @@ window.checks = {
   },
   async misuse() {
     return checkMisuse(createEngine, new Uint8Array(await bytes(weights('v5'))));
+  },
+  async profiles() {
+    return checkProfiles(createEngine, new Uint8Array(await bytes(weights('v5'))));
+  },
+  async largeMemory() {
+    return checkLargeMemory(createEngine, new Uint8Array(await bytes(weights('v5'))));
+  },
+  /** Engines that come and go; what stays of them is counted from outside. */
+  async engines(count) {
+    const data = await bytes(weights('v5'));
+    for (let i = 0; i < count; i++) {
+      const engine = await createEngine();
+      const vad = await engine.loadSileroVad({ weights: data });
+      vad.step(new Float32Array(512));
+      engine.destroy();
+    }
+  },
+  /** Preparing in a worker: how often the page's own work came to its turn meanwhile, and whether results agree. */
+  async beside() {
+    const remote = await createWorkerEngine();
+    const local = await createEngine();
+    let turns = 0;
+    let isDone = false;
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      turns++;
+      if (!isDone) port2.postMessage(0);
+    };
+    port2.postMessage(0);
+    const { Module, Instance } = WebAssembly;
+    const forbidden = () => {
+      throw new Error('a module was compiled on the page');
+    };
+    WebAssembly.Module = WebAssembly.Instance = forbidden;
+    const problems = [];
+    const samples = Float32Array.from({ length: 512 }, (_, i) => 0.1 * Math.sin(i * 0.3));
+    const text = '%0 = input f32[5] number=0 "a"\n%1 = exp f32[5] %0\noutputs %1 "y"\n';
+    const input = Float32Array.of(-1, 0, 0.5, 1, 2);
+    let vad;
+    let graph;
+    const asked = turns;
+    try {
+      vad = await remote.loadSileroVad({ weights: weights('v5') });
+      graph = await remote.compileGraph(text);
+    } finally {
+      WebAssembly.Module = Module;
+      WebAssembly.Instance = Instance;
+    }
+    const meanwhile = turns - asked;
+    isDone = true;
+    const localVad = await local.loadSileroVad({ weights: weights('v5') });
+    if ((await vad.step(samples)) !== localVad.step(samples)) problems.push('the worker has another probability');
+    const [[there], [here]] = [await graph.run([input]), local.compileGraph(text).run([input])];
+    if (there.data.join() !== here.data.join()) problems.push(`the worker has ${there.data}, the page ${here.data}`);
+    if ((await graph.executeProfiled([input])).length !== 1) problems.push('no profile of the graph');
+    if ((await vad.executeProfiled({ repetitions: 2 })).length < 3) problems.push('no profile of the detector');
+    if (!WebAssembly.validate(await graph.moduleBytes())) problems.push('the module is not valid');
+    await graph.destroy();
+    const after = await graph.run([input]).then(() => 'no error', ({ code }) => code);
+    if (after !== 'Destroyed') problems.push(`a destroyed graph: ${after}`);
+    await remote.destroy();
+    local.destroy();
+    return { problems, meanwhile };
   },
   async cycles(count) {
     return checkCycles(createEngine, new Uint8Array(await bytes(weights('v5'))), count);
