@@ -16,6 +16,9 @@ struct Breakpoint {
   Index bound;
 };
 
+/// A walk's stand-ins for counters of reduced axes and for gathered subscripts are numbered from here on.
+inline constexpr uint32_t kFirstWalked = 1u << 20;
+
 /// Walks the expression under a node with symbolic subscripts, as lowering would, without making instructions.
 class AccessWalk {
  public:
@@ -25,8 +28,7 @@ class AccessWalk {
   std::function<void(const Breakpoint& breakpoint)> choose;
   /// Called at each axis that ends early.
   std::function<void(NodeId limit, const std::vector<Index>& index)> end;
-  /// First number for the counters of reduced axes that the walk passes.
-  uint32_t next_loop = 1u << 20;
+  uint32_t next_loop = kFirstWalked;
 
   explicit AccessWalk(const Graph& graph) : graph_(graph) {}
   void walk(NodeId node, const std::vector<Index>& index);

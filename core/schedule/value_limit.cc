@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/schedule/access.h"
 #include "core/schedule/value_lowerer.h"
 
 namespace tandem {
@@ -19,6 +20,21 @@ Index least(Index place) {
     if (leaf.kind() == IndexKind::kLane) place = place.substitute(leaf, 0);
   }
   return place;
+}
+
+/// Is the subscript of a limit inside its lengths? A walk passes paddings and concatenations without looking at which
+/// part is wanted.
+bool has_length(const Graph& graph, const Node& limit, const std::vector<Index>& index) {
+  const Shape& lengths = graph.node(limit.operands[1]).shape;
+  for (size_t axis = 0; axis < lengths.size(); axis++)
+    if (less_equal(0, index[axis]) != Truth::kAlways || less(index[axis], lengths[axis]) != Truth::kAlways)
+      return false;
+  return true;
+}
+
+/// What stands for a loop or a value that the kernel does not have (yet).
+bool is_stand_in(const Index& leaf) {
+  return (leaf.kind() == IndexKind::kLoop || leaf.kind() == IndexKind::kValue) && leaf.id() >= kFirstWalked;
 }
 
 }  // namespace
@@ -59,7 +75,7 @@ Truth ValueLowerer::known_inside(NodeId id, const std::vector<Index>& index, con
     index[axis].for_each_leaf([&](const Index& leaf) {
       ready &= leaf.kind() == IndexKind::kVariable || std::find(open.begin(), open.end(), leaf) != open.end();
     });
-  if (!ready) return Truth::kUnknown;
+  if (!ready || !has_length(graph_, node, index)) return Truth::kUnknown;
   const Index& place = index[static_cast<size_t>(node.attributes.axis)];
   const Index length = length_at(id, index);
   return less_equal(length, least(place)) == Truth::kAlways ? Truth::kNever : less(place, length);
@@ -88,9 +104,7 @@ std::optional<Index> ValueLowerer::end_of(NodeId id, const std::vector<Index>& i
   const Node& node = graph_.node(id);
   const auto is_open = [&](const Index& expression) {
     bool open = !varies(expression);
-    expression.for_each_leaf([&](const Index& other) {
-      open &= other == leaf || other.kind() != IndexKind::kLoop || other.id() < kFirstStandIn;
-    });
+    expression.for_each_leaf([&](const Index& other) { open &= other == leaf || !is_stand_in(other); });
     return open;
   };
   const Index& along = index[static_cast<size_t>(node.attributes.axis)];
@@ -98,6 +112,7 @@ std::optional<Index> ValueLowerer::end_of(NodeId id, const std::vector<Index>& i
   if (!step || !step->is(1) || !is_open(along)) return std::nullopt;
   for (size_t axis = 0; axis < graph_.node(node.operands[1]).shape.size(); axis++)
     if (index[axis].depends_on(leaf) || !is_open(index[axis])) return std::nullopt;
+  if (!has_length(graph_, node, index)) return std::nullopt;
   return length_at(id, index) - along.substitute(leaf, 0);
 }
 

@@ -63,6 +63,7 @@ std::map<std::string, std::string> case_files() {
       {"contractions.json", "Matrix products and convolutions", add_contraction_cases},
       {"networks.json", "Compositions of neural networks", add_network_cases},
       {"variables.json", "Graphs with symbolic sizes", add_variable_cases},
+      {"found.json", "Graphs on which random search found an engine wrong", add_found_cases},
   };
   std::map<std::string, std::string> files;
   for (const auto& part : parts) {

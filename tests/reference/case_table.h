@@ -45,5 +45,6 @@ void add_reduction_cases(CaseBuilder& builder);
 void add_contraction_cases(CaseBuilder& builder);
 void add_network_cases(CaseBuilder& builder);
 void add_variable_cases(CaseBuilder& builder);
+void add_found_cases(CaseBuilder& builder);
 
 }  // namespace tandem::reference

@@ -1,0 +1,42 @@
+// Graphs on which random search found an engine wrong, made small.
+
+#include "core/tensor/nn.h"
+#include "tests/reference/case_table.h"
+
+namespace tandem::reference {
+
+namespace {
+
+constexpr DType kF32 = DType::kF32;
+
+Fill numbers() { return uniform(-2, 2, 3); }
+
+/// Lengths were looked up at subscripts that a walk had made up.
+void add_lengths(CaseBuilder& builder) {
+  {
+    const Tensor x = builder.input({2, 2}, kF32, numbers());
+    const Tensor lengths = builder.weight("lengths", {2}, DType::kI32, values({"-15", "12"}));
+    const Tensor rows = builder.weight("rows", {1, 1}, DType::kI64, values({"14"}));
+    builder.add("found/limit, its lengths gathered", Tolerance::kBounded,
+                {x.limit(1, lengths, 2).transpose(0, 1).gather(1, rows)});
+  }
+  {
+    const Tensor x = builder.input({1, 6, 5}, kF32, numbers());
+    const Tensor lengths = builder.weight("lengths", {1, 6}, DType::kI32, values({"3", "0", "9", "5", "-1", "4"}));
+    const Tensor y = builder.input({1, 6, 5}, kF32, uniform(-2, 2, 4));
+    builder.add("found/limit in one part of a concatenation", Tolerance::kBounded,
+                {concat({x.limit(2, lengths), y}, 0)});
+  }
+  const Index t = Index::variable("t", 4, 9);
+  const Tensor x = builder.input({1, t, t, t}, DType::kBF16, numbers());
+  const Tensor lengths = builder.input({1, t}, DType::kI32, values({"5", "2", "0", "30", "-3"}));
+  const Tensor first = builder.input({1, 1, t, t}, DType::kBF16, uniform(-2, 2, 4));
+  const Tensor y = x.limit(2, lengths) * 2;
+  builder.add("found/limit behind the first part", Tolerance::kBounded, {concat({first, y, y}, 1)}, false, {{"t", 7}});
+}
+
+}  // namespace
+
+void add_found_cases(CaseBuilder& builder) { add_lengths(builder); }
+
+}  // namespace tandem::reference
