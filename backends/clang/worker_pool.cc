@@ -6,6 +6,20 @@
 #include <algorithm>
 #include <mutex>
 
+// The library is not built with the thread sanitizer, which has to be told what it orders: the pieces of a job come
+// after the call that hands it over, and the end of that call comes after the pieces.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#include <sanitizer/tsan_interface.h>
+#define TANDEM_BEFORE(job) __tsan_release(job)
+#define TANDEM_AFTER(job) __tsan_acquire(job)
+#endif
+#endif
+#ifndef TANDEM_BEFORE
+#define TANDEM_BEFORE(job) static_cast<void>(job)
+#define TANDEM_AFTER(job) static_cast<void>(job)
+#endif
+
 namespace tandem {
 namespace {
 
@@ -20,11 +34,13 @@ struct Job {
 };
 
 void run_piece(void* context, size_t begin, size_t count) {
+  TANDEM_AFTER(context);
   const Job& job = *static_cast<const Job*>(context);
   const unsigned before = __builtin_ia32_stmxcsr();
   __builtin_ia32_ldmxcsr(job.mxcsr);
   job.function(job.buffers, job.variables, static_cast<long>(begin), static_cast<long>(begin + count));
   __builtin_ia32_ldmxcsr(before);
+  TANDEM_BEFORE(context);
 }
 
 int allowed_processors() {
@@ -53,9 +69,11 @@ void WorkerPool::run(KernelFunction function, void* const* buffers, const long* 
   Job job{function, buffers, variables, mxcsr};
   const int64_t pieces = std::min(range, threads_ * kPiecesPerThread);
   const size_t tile = static_cast<size_t>((range + pieces - 1) / pieces);
+  TANDEM_BEFORE(&job);
   // Without threads (none could be made) the library runs everything on the caller's.
   pthreadpool_parallelize_1d_tile_1d(pool_->pool, run_piece, &job, static_cast<size_t>(range), tile,
                                      sleep ? PTHREADPOOL_FLAG_YIELD_WORKERS : 0);
+  TANDEM_AFTER(&job);
 }
 
 }  // namespace tandem
