@@ -19,13 +19,24 @@ export class JitRecurrent {
     jit.checkRecurrent(head, this.state.h.length, this.state.c.length);
   }
 
-  /** Hands the inputs and the state in, executes, keeps the new state and gives the head, which stands until the next step. */
+  /**
+   * Hands the inputs and the state in, executes, keeps the new state and gives the head, which stands until the next step.
+   * After an error the state is as before; a new state that is not finite is one (NonFinite).
+   */
   step(inputs = {}, values = {}) {
     const { h, c } = this.state;
     const all = this.#jit.step({ ...inputs, [this.#names.h]: h, [this.#names.c]: c }, values);
     if (all.length !== this.#head + h.length + c.length) this.#jit.checkRecurrent(this.#head, h.length, c.length);
-    h.set(all.subarray(this.#head, this.#head + h.length));
-    c.set(all.subarray(this.#head + h.length));
+    const state = all.subarray(this.#head);
+    const wrong = state.findIndex((value) => !Number.isFinite(value));
+    if (wrong >= 0) {
+      const [name, place] = wrong < h.length ? ['h', wrong] : ['c', wrong - h.length];
+      throw new TandemError(
+        'NonFinite', `element ${place} of the new ${name} is ${state[wrong]}, which would spoil all later steps; the state ` +
+          'stays as it was', { index: place });
+    }
+    h.set(state.subarray(0, h.length));
+    c.set(state.subarray(h.length));
     return all.subarray(0, this.#head);
   }
 

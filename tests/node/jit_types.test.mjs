@@ -123,7 +123,7 @@ test('the example in jit.d.ts compiles and computes what it says', async () => {
   assert.deepEqual(errors.map(({ text }) => text), []);
   const engine = await createEngine();
   const stereo = Float32Array.from({ length: 400 }, (_, i) => (i % 16) - 8);
-  const y = new Function('engine', 'f32', 'stereo', `${example}; return y;`)(engine, f32, stereo);
+  const y = new Function('engine', 'f32', 'stereo', `${example}\nreturn y;`)(engine, f32, stereo);
   assert.deepEqual(y.shape, [1, 200]);
   y.data.forEach((value, i) => assert.equal(value, (0.25 * stereo[i] + 0.75 * stereo[200 + i]) * 0.5));
   engine.destroy();

@@ -370,6 +370,13 @@ function checkRecurrent(engine, { same, refuses }) {
   const found = [1, 2, 3].map(() => Array.from(recurrent.step({ x: Float32Array.of(5, 6) })));
   same('heads', found, [[5, 6], [5, 6], [6, 7]]);
   same('state', [...recurrent.state.h, ...recurrent.state.c], [3, 3, 3, 3]);
+  const huge = refuses('a state that is not finite', 'NonFinite', ['element 1', 'h'], () => {
+    recurrent.state.h[1] = 3e38;
+    recurrent.state.c[1] = 3e38;
+    recurrent.step();
+  });
+  same('its place', huge?.index, 1);
+  same('the state after it', [...recurrent.state.h, ...recurrent.state.c], [3, Math.fround(3e38), 3, Math.fround(3e38)]);
   recurrent.reset();
   same('reset', [...recurrent.state.h, ...recurrent.state.c], [0, 0, 0, 0]);
   jit.destroy();
