@@ -221,7 +221,7 @@ __attribute__((visibility("default"))) void tandem_compiler_compile(const tandem
   g_compiling = false;
   if (ok)
     sink(context, 1, compilation->output.data(), compilation->output.size());
-  else if (compilation == nullptr)
+  else if (!fatal.empty())
     sink(context, 0, fatal.data(), fatal.size());
   else
     sink(context, 0, compilation->errors.data(), compilation->errors.size());
