@@ -222,6 +222,7 @@ export class Jit {
       return `${dtype} ${shape}\n`;
     });
     const engine = this.#engine;
+    engine.stopWarmUp();
     const limit = options.memoryLimit === undefined ? 0 : sizeOf('memoryLimit', options.memoryLimit, {});
     const reproducible = engine.numericsOf(options);
     const frame = { handle: this.#handle, run: () => this.#runBuild(), thrown: undefined };

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { createEngine, f32 } from '../../build/web/tandem/index.js';
 import { root } from '../web/files.mjs';
 
-const PRELUDE = `import { createEngine, f32, i32, TandemError, type Dim, type Operations, type Tensor } from '../../tandem/index.js';
+const PRELUDE = `import { createEngine, f32, i32, TandemError, type Dim, type Operations, type Tensor } from '../tandem/index.js';
 const engine = await createEngine();
 const mixer = engine.jit({
   name: 'mixer', model: { longest: 300, scale: 2 },
@@ -78,7 +78,7 @@ const BAD = [
 ];
 
 function compile(programs) {
-  const folder = join(root, 'build/web/types/jit');
+  const folder = join(root, 'build/web/jit_types');
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
   const files = Object.entries(programs).map(([name, text]) => {
@@ -113,7 +113,7 @@ test('the example in jit.d.ts compiles and computes what it says', async () => {
   const guide = readFileSync(join(root, 'web/jit.d.ts'), 'utf8').split('*/')[0];
   const example = guide.split('\n').filter((line) => line.startsWith(' *     ')).map((line) => line.slice(7)).join('\n');
   const errors = compile({
-    'guide.ts': `import { createEngine, f32 } from '../../tandem/index.js';
+    'guide.ts': `import { createEngine, f32 } from '../tandem/index.js';
       const engine = await createEngine();
       const stereo = new Float32Array(400);
       ${example}
@@ -136,7 +136,7 @@ test('the types describe every operation, and no other', async () => {
   engine.destroy();
   const union = (list) => list.map((name) => `'${name}'`).join(' | ');
   const errors = compile({
-    'operations.ts': `import type { Operations, Tensor } from '../../tandem/index.js';
+    'operations.ts': `import type { Operations, Tensor } from '../tandem/index.js';
       type Names = ${union(names)};
       type Same<A, B> = [Exclude<A, B>, Exclude<B, A>];
       const functions: Same<Names, keyof Operations> extends [never, never] ? true : Same<Names, keyof Operations> = true;
