@@ -107,14 +107,27 @@ foreach(file IN LISTS compile_failures)
 endforeach()
 
 # Not part of the test run. What is written by hand gets every help that the compiler can give.
-tandem_files(benchmarks FILES tests/bench/*_bench.cc)
+find_library(TANDEM_LIBRARY_openblas openblas PATH_SUFFIXES openblas-pthread)
+find_library(TANDEM_LIBRARY_dnnl dnnl)
+set(without_peers)
+if(NOT TANDEM_LIBRARY_openblas OR NOT TANDEM_LIBRARY_dnnl)
+  message(STATUS "OpenBLAS or oneDNN is missing, so that there is no gemm_bench; tools/setup.sh test installs them")
+  set(without_peers "/gemm_[^/]*\\.cc$")
+endif()
+tandem_files(benchmarks FILES tests/bench/*_bench.cc EXCLUDE "${without_peers}")
 if(benchmarks)
-  tandem_part(tandem_bench_support FILES tests/bench/*.cc EXCLUDE "_bench\\.cc$" LINK tandem_test_support)
-  set_source_files_properties(tests/bench/yardstick_silero.cc tests/bench/yardstick_loops.cc PROPERTIES
+  tandem_part(tandem_bench_support FILES tests/bench/*.cc EXCLUDE "_bench\\.cc$|/gemm_peers\\.cc$"
+    LINK tandem_test_support)
+  set_source_files_properties(tests/bench/yardstick_silero.cc tests/bench/yardstick_loops.cc
+    tests/bench/yardstick_peak.cc PROPERTIES
     COMPILE_OPTIONS "-O3;-march=native;-mprefer-vector-width=512;-ffp-contract=fast;-Wno-pass-failed")
   foreach(file IN LISTS benchmarks)
     cmake_path(GET file STEM stem)
     cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE relative)
     tandem_program(${stem} FILES ${relative} LINK tandem_bench_support)
   endforeach()
+  if(TARGET gemm_bench)
+    target_sources(gemm_bench PRIVATE tests/bench/gemm_peers.cc)
+    target_link_libraries(gemm_bench PRIVATE "${TANDEM_LIBRARY_openblas}" "${TANDEM_LIBRARY_dnnl}")
+  endif()
 endif()

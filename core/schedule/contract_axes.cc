@@ -86,7 +86,9 @@ ContractAxes choose_contract_axes(const ProgramBuilder& program, const Group& gr
         !space[axis].is(1))
       axes.outer.push_back(axis);
   const int64_t columns = axes.vector_axis ? space[*axes.vector_axis].upper() : 1;
-  axes.tile = choose_tile(program.options.capabilities, most, columns, size_of(anchor.dtype) == 8 ? 8 : 4);
+  const Capabilities& capabilities = program.options.capabilities;
+  const bool fused = capabilities.fma && program.options.numerics == Numerics::kFast;
+  axes.tile = choose_tile(capabilities, fused, most, columns, size_of(anchor.dtype) == 8 ? 8 : 4);
   if (!axes.vector_axis) axes.tile.vectors = axes.tile.lanes = 1;
   axes.tile.lanes = std::min(axes.tile.lanes, lanes_for(columns));
   return axes;

@@ -99,9 +99,28 @@ class ContractLowering {
       index[*row_axis_] = whole;
       return tile_body(index, panel, first_column, columns, last, static_cast<int>(rest.constant()));
     }
-    index[*row_axis_] = builder_.open_loop(whole, rows);
-    tile_body(index, panel, first_column, columns, last, 1);
+    // What is left of a number that isn't constant goes in smaller tiles that end at the last row and may repeat rows
+    // before them; only fewer rows than such a tile has are done one by one.
+    const int small = (tile_.rows + 1) / 2;
+    const auto one_by_one = [&] {
+      index[*row_axis_] = builder_.open_loop(whole, rows);
+      tile_body(index, panel, first_column, columns, last, 1);
+      builder_.close_loop();
+    };
+    if (small == 1) return one_by_one();
+    const bool enough = less_equal(small, rows) == Truth::kAlways;
+    if (!enough)
+      builder_.open_if(builder_.binary(Opcode::kLessEqual, builder_.integer({Scalar::kI32, 1}, small),
+                                       builder_.index_value(Scalar::kI32, rows)));
+    const Index next = builder_.open_loop(whole, rows, small);
+    const ValueId first = builder_.index_value(Scalar::kI32, max(min(next, rows - small), 0));
+    index[*row_axis_] = builder_.as_index(first, 0, rows.upper() - small);
+    tile_body(index, panel, first_column, columns, last, small);
     builder_.close_loop();
+    if (enough) return;
+    builder_.open_else();
+    one_by_one();
+    builder_.close_if();
   }
 
   struct Vector {
@@ -218,22 +237,25 @@ class ContractLowering {
       index.push_back(builder_.open_loop(0, extent));
       opened++;
     }
-    // The operand that runs along the vector axis is loaded once for all rows; when both do, each row loads its own.
-    for (size_t i = 0; i < vectors.size(); i++) {
-      std::vector<Index> place = index;
+    // Each operand is loaded once and shared. The order keeps the fewer ones in registers: all vectors and one row's
+    // value, or all rows' values and one vector.
+    const auto add_product = [&](size_t row, size_t i) {
+      std::vector<Index> at = index;
       const Index column = vectors[i].first + lane_of(vectors[i]);
-      if (vector_axis_) place[*vector_axis_] = first_column + column;
-      for (size_t row = 0; row < sums.size(); row++) {
-        std::vector<Index> at = place;
-        if (row_axis_) at[*row_axis_] += static_cast<int64_t>(row);
-        std::array<ValueId, 2> values{};
-        for (int k = 0; k < 2; k++) {
-          enter(vectors[i], !packed_[k]);
-          values[k] = element(k, at, panel, column);
-        }
-        builder_.set(sums[row][i], accumulate(values[0], values[1], builder_.get(sums[row][i])));
+      if (vector_axis_) at[*vector_axis_] = first_column + column;
+      if (row_axis_) at[*row_axis_] += static_cast<int64_t>(row);
+      std::array<ValueId, 2> values{};
+      for (int k = 0; k < 2; k++) {
+        enter(vectors[i], !packed_[k]);
+        values[k] = element(k, at, panel, column);
       }
-    }
+      builder_.set(sums[row][i], accumulate(values[0], values[1], builder_.get(sums[row][i])));
+    };
+    const bool rows_outside = sums.size() >= vectors.size();
+    const size_t outer = rows_outside ? sums.size() : vectors.size();
+    const size_t inner = rows_outside ? vectors.size() : sums.size();
+    for (size_t i = 0; i < outer; i++)
+      for (size_t k = 0; k < inner; k++) rows_outside ? add_product(i, k) : add_product(k, i);
     while (opened-- > 0) builder_.close_loop();
     lowerer_.clear_lanes();
   }

@@ -24,10 +24,11 @@ double issue_rate(int rows, int vectors) {
 
 }  // namespace
 
-Tile choose_tile(const Capabilities& capabilities, int64_t rows, int64_t columns, int element_bytes) {
+Tile choose_tile(const Capabilities& capabilities, bool fused, int64_t rows, int64_t columns, int element_bytes) {
   const int lanes = capabilities.lanes(element_bytes);
-  // One register for a broadcast row value, one per vector of the column operand, the rest accumulate.
-  const int registers = capabilities.vector_registers;
+  // One register for each value of the operand with fewer of them in the tile, one for the other, one for a product
+  // that is yet to be added; the rest accumulate.
+  const int registers = capabilities.vector_registers - (fused ? 0 : 1);
   const int most_rows = capabilities.wasm ? 4 : 12;
   const int most_vectors = capabilities.wasm ? 8 : 8;
   const int64_t vectors_needed = std::max<int64_t>(1, (columns + lanes - 1) / lanes);
@@ -36,7 +37,7 @@ Tile choose_tile(const Capabilities& capabilities, int64_t rows, int64_t columns
   double best_rate = -1;
   for (int row_count = 1; row_count <= std::min<int64_t>(most_rows, std::max<int64_t>(rows, 1)); row_count++)
     for (int vector_count = 1; vector_count <= std::min<int64_t>(most_vectors, vectors_needed); vector_count++) {
-      if (row_count * vector_count + vector_count + 1 > registers) continue;
+      if (row_count * vector_count + std::min(row_count, vector_count) + 1 > registers) continue;
       const double rate = issue_rate(row_count, vector_count) * useful_share(std::max<int64_t>(rows, 1), row_count) *
                           useful_share(vectors_needed, vector_count);
       if (rate > best_rate * 1.0001) {

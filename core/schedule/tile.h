@@ -19,8 +19,8 @@ struct Tile {
 std::string text(const Tile& tile);
 
 /// Chooses a tile for `rows` x `columns` outputs of elements with `element_bytes` (in registers), from the number and
-/// width of the vector registers: as many accumulators as fit beside the operands, in a shape that divides the output
-/// well.
-Tile choose_tile(const Capabilities& capabilities, int64_t rows, int64_t columns, int element_bytes);
+/// width of the vector registers (`fused`: the product is added by the same instruction): as many accumulators as fit
+/// beside the operands, in a shape that divides the output well.
+Tile choose_tile(const Capabilities& capabilities, bool fused, int64_t rows, int64_t columns, int element_bytes);
 
 }  // namespace tandem

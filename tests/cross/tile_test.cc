@@ -1,0 +1,112 @@
+// Register tiles and what is left of rows, columns and depth beside them: sizes at whole tiles, one more and one less,
+// as numbers and as values of a variable, on every target.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+
+#include "core/schedule/tile.h"
+#include "core/tensor/nn.h"
+#include "core/tensor/tensor.h"
+#include "tests/reference/compare.h"
+#include "tests/reference/random.h"
+#include "tests/support/graph_runner.h"
+
+namespace tandem {
+namespace {
+
+std::vector<std::byte> random_floats(int64_t count, uint32_t seed) {
+  reference::Random random(seed);
+  std::vector<std::byte> bytes(static_cast<size_t>(count) * sizeof(float));
+  for (int64_t i = 0; i < count; i++) {
+    const float value = static_cast<float>(random.between(-1000, 1000)) / 500;
+    std::memcpy(bytes.data() + i * static_cast<int64_t>(sizeof value), &value, sizeof value);
+  }
+  return bytes;
+}
+
+Tensor weight(int64_t depth, int64_t columns) {
+  std::vector<float> values(static_cast<size_t>(depth * columns));
+  const std::vector<std::byte> bytes = random_floats(depth * columns, static_cast<uint32_t>(columns));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return Tensor::constant<float>({depth, columns}, values);
+}
+
+/// Products of x [rows, depth] with constants of these widths, each an output.
+GraphModule products(const Dim& rows, int64_t depth, const std::vector<int64_t>& widths) {
+  GraphModule module;
+  const Tensor x = Tensor::input(module.graph, 0, "x", DType::kF32, {rows, depth});
+  for (int64_t columns : widths) {
+    module.outputs.push_back(matmul(x, weight(depth, columns)).node_in(module.graph));
+    module.output_names.push_back("y" + std::to_string(columns));
+  }
+  return module;
+}
+
+/// Compares one plan with the reference at each of `rows`, and returns the bits.
+std::vector<test::OutputBytes> run(const GraphModule& module, const test::Target& target, Numerics numerics,
+                                   int64_t depth, const std::vector<int64_t>& rows) {
+  std::vector<test::OutputBytes> bits;
+  auto planned = test::PlannedGraph::make(module, target, numerics);
+  EXPECT_TRUE(planned) << planned.error().text();
+  if (!planned) return bits;
+  for (int64_t t : rows) {
+    SCOPED_TRACE(target.name + ", " + std::string(name_of(numerics)) + ", rows " + std::to_string(t));
+    const reference::Options options{
+        reference::Mode::kExact, {{"t", t}}, {{0, random_floats(t * depth, static_cast<uint32_t>(t))}}};
+    const auto outputs = planned->run(options);
+    EXPECT_TRUE(outputs) << outputs.error().text();
+    if (!outputs) return bits;
+    const auto expected = reference::evaluate(module, options);
+    for (size_t i = 0; i < expected.size(); i++) {
+      const auto wrong = reference::mismatch(expected[i], (*outputs)[i]);
+      EXPECT_FALSE(wrong) << *wrong;
+    }
+    bits.push_back(*outputs);
+  }
+  return bits;
+}
+
+/// Whole tiles of every target for wide products, one column or row less and one more.
+std::vector<int64_t> edges(bool columns) {
+  std::set<int64_t> sizes;
+  for (const test::Target& target : test::all_targets())
+    for (bool fused : {false, true}) {
+      const Tile tile = choose_tile(target.capabilities, fused, 1000, 1000, 4);
+      const int64_t size = columns ? tile.width() : tile.rows;
+      sizes.insert({size - 1, size, size + 1});
+    }
+  return {sizes.begin(), sizes.end()};
+}
+
+TEST(Tiles, EveryNumberOfRowsOfOnePlan) {
+  constexpr int64_t kDepth = 5, kMost = 30;
+  std::vector<int64_t> rows;
+  for (int64_t t = 1; t <= kMost; t++) rows.push_back(t % 2 == 0 ? t : kMost - t);
+  const GraphModule module = products(Index::variable("t", 1, kMost), kDepth, edges(true));
+  std::vector<test::OutputBytes> first;
+  for (const test::Target& target : test::all_targets()) {
+    const auto bits = run(module, target, Numerics::kReproducible, kDepth, rows);
+    if (first.empty()) first = bits;
+    EXPECT_TRUE(bits == first) << target.name << " gives other bits than " << test::all_targets()[0].name;
+    run(module, target, Numerics::kFast, kDepth, rows);
+  }
+}
+
+TEST(Tiles, ConstantRowsGiveTheBitsOfVariableOnes) {
+  constexpr int64_t kDepth = 3;
+  const std::vector<int64_t> widths = {47, 48};
+  const auto& targets = test::all_targets();
+  const GraphModule any = products(Index::variable("t", 1, 30), kDepth, widths);
+  for (int64_t rows : edges(false)) {
+    if (rows < 1) continue;
+    const auto expected = run(any, targets[0], Numerics::kReproducible, kDepth, {rows});
+    const auto& target = targets[static_cast<size_t>(rows) % targets.size()];
+    EXPECT_TRUE(run(products(rows, kDepth, widths), target, Numerics::kReproducible, kDepth, {rows}) == expected)
+        << rows << " rows on " << target.name;
+  }
+}
+
+}  // namespace
+}  // namespace tandem
