@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/support/gigaam_target.h"
 
 namespace tandem {
@@ -123,31 +125,86 @@ TEST(GigaAmSpeech, SamplesGiveTheTokensOfTheReferenceInOnePlan) {
   }
 }
 
-TEST(GigaAmErrors, NameTheThingAndLeaveTheRecognizerUsable) {
+TEST(GigaAmErrors, NameTheThingAndTheNextCallWorks) {
   const GigaAmGolden golden("ctc_tiny");
   const auto mel = golden.values<float>("input.mel");
   const auto lengths = golden.values<int32_t>("input.mel_lengths");
   const int64_t t = golden.shape("input.mel")[2];
-  GigaAmRecognizer recognizer =
-      value_or_throw(GigaAmRecognizer::create(model_of(golden), {3, t, true}, config_for(test::all_targets().front())));
-  const auto expect = [&](const Result<RecognizedBatch>& result, ErrorCode code, const std::string& part) {
-    ASSERT_FALSE(result);
-    EXPECT_EQ(result.error().code, code) << result.error().message;
-    EXPECT_NE(result.error().message.find(part), std::string::npos) << result.error().message;
-  };
-  expect(recognizer.recognize({{}, lengths, 0}), ErrorCode::kVariable, "t is 0");
-  expect(recognizer.recognize({mel, std::vector<int32_t>{97, 61}, t}), ErrorCode::kVariable, "b is 2");
-  expect(recognizer.recognize({mel, std::vector<int32_t>{97, 98, 1}, t}), ErrorCode::kInvalidArgument, "lane 1 is 98");
-  expect(recognizer.recognize({std::vector<float>(5), lengths, t}), ErrorCode::kInvalidArgument, "5 elements");
-  auto damaged = mel;
-  damaged[100] = std::numeric_limits<float>::quiet_NaN();
-  expect(recognizer.recognize({damaged, lengths, t}), ErrorCode::kNonFinite, "element 100");
-  const RecognizedBatch batch = value_or_throw(recognizer.recognize({mel, lengths, t}));
-  EXPECT_EQ(batch.sequences[0].tokens, testing::expected_sequences(golden)[0].tokens);
+  const auto expected = testing::expected_sequences(golden);
+  for (const bool fixed : {true, false}) {
+    GigaAmRecognizer recognizer = value_or_throw(
+        GigaAmRecognizer::create(model_of(golden), {3, t, fixed}, config_for(test::all_targets().front())));
+    const auto expect = [&](const MelBatch& batch, ErrorCode code, const std::string& part) {
+      const auto result = recognizer.recognize(batch);
+      ASSERT_FALSE(result) << part;
+      EXPECT_EQ(result.error().code, code) << result.error().message;
+      EXPECT_NE(result.error().message.find(part), std::string::npos) << result.error().message;
+      const RecognizedBatch next = value_or_throw(recognizer.recognize({mel, lengths, t}));
+      EXPECT_EQ(next.sequences[0].tokens, expected[0].tokens) << part;
+    };
+    const std::vector<int32_t> four(4, 10), past = {97, 98, 1}, below = {97, 3, -1};
+    const std::vector<float> few(5);
+    expect({{}, lengths, 0}, ErrorCode::kVariable, "t is 0");
+    expect({mel, lengths, -1}, ErrorCode::kVariable, "t is -1");
+    expect({mel, lengths, t + 1}, ErrorCode::kVariable, "t is 98");
+    expect({mel, {}, t}, ErrorCode::kVariable, "b is 0");
+    expect({mel, four, t}, ErrorCode::kVariable, "b is 4");
+    expect({mel, past, t}, ErrorCode::kInvalidArgument, "lane 1 is 98");
+    expect({mel, below, t}, ErrorCode::kInvalidArgument, "lane 2 is -1");
+    expect({few, lengths, t}, ErrorCode::kInvalidArgument, "5 elements");
+    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      auto damaged = mel;
+      damaged[100] = bad;
+      expect({damaged, lengths, t}, ErrorCode::kNonFinite, "element 100");
+    }
+  }
 }
 
-TEST(GigaAmErrors, LanesOfLengthZeroSayNothing) {
-  const GigaAmGolden golden("ctc_tiny");
+TEST(GigaAmErrors, LimitsOfABatchAreChecked) {
+  const auto model = model_of(GigaAmGolden("ctc_tiny"));
+  const auto expect = [&](const BatchLimits& limits, const std::string& part) {
+    const auto made = GigaAmRecognizer::create(model, limits, config_for(test::all_targets().front()));
+    ASSERT_FALSE(made) << part;
+    EXPECT_EQ(made.error().code, ErrorCode::kVariable);
+    EXPECT_NE(made.error().message.find(part), std::string::npos) << made.error().message;
+  };
+  expect({0, 100, false}, "0 lanes");
+  expect({65, 100, false}, "65 lanes");
+  expect({1, 0, false}, "0 mel frames");
+  expect({1, 20001, false}, "20001 mel frames; 1 to 20000");
+}
+
+TEST(GigaAmErrors, TheDecoderOfATransducerChecksItsProjection) {
+  const GigaAmGolden golden("rnnt_tiny");
+  RnntGreedy decoder = value_or_throw(RnntGreedy::create(model_of(golden), 2, config_for(test::all_targets().front())));
+  const std::vector<float> projected(static_cast<size_t>(2 * 3 * 32), 0.25f);
+  const std::vector<int32_t> lengths = {3, 0};
+  const auto first = value_or_throw(decoder.decode(projected, 3, lengths));
+  EXPECT_TRUE(first[1].tokens.empty());
+  const auto expect = [&](std::span<const float> values, int64_t frames, const std::vector<int32_t>& counts,
+                          const std::string& part) {
+    const auto result = decoder.decode(values, frames, counts);
+    ASSERT_FALSE(result) << part;
+    EXPECT_EQ(result.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_NE(result.error().message.find(part), std::string::npos) << result.error().message;
+    EXPECT_EQ(value_or_throw(decoder.decode(projected, 3, lengths))[0].tokens, first[0].tokens);
+  };
+  expect(projected, 2, {1, 1, 1}, "3 lanes");
+  expect(projected, 4, {3, 0}, "192 elements");
+  expect(projected, -1, {3, 0}, "-1");
+  expect(projected, 3, {4, 0}, "lane 0 is 4");
+  expect(projected, 3, {3, -2}, "lane 1 is -2");
+  EXPECT_EQ(RnntGreedy::create(model_of(golden), 65, config_for(test::all_targets().front())).error().code,
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(
+      RnntGreedy::create(model_of(GigaAmGolden("ctc_tiny")), 1, config_for(test::all_targets().front())).error().code,
+      ErrorCode::kInvalidArgument);
+}
+
+class GigaAmEmptyLanes : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(GigaAmEmptyLanes, SayNothing) {
+  const GigaAmGolden golden(GetParam());
   const auto mel = golden.values<float>("input.mel");
   const int64_t t = golden.shape("input.mel")[2];
   for (const test::Target& target : test::all_targets()) {
@@ -157,8 +214,13 @@ TEST(GigaAmErrors, LanesOfLengthZeroSayNothing) {
     EXPECT_EQ(batch.encoded_lengths, (std::vector<int32_t>{25, 0, 9}));
     EXPECT_TRUE(batch.sequences[1].tokens.empty());
     EXPECT_EQ(batch.sequences[2].tokens, testing::expected_sequences(golden)[2].tokens);
+    const RecognizedBatch nothing = value_or_throw(recognizer.recognize({mel, std::vector<int32_t>{0, 0, 0}, t}));
+    EXPECT_EQ(nothing.encoded_lengths, (std::vector<int32_t>{0, 0, 0}));
+    for (const TokenSequence& sequence : nothing.sequences) EXPECT_TRUE(sequence.tokens.empty());
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Goldens, GigaAmEmptyLanes, ::testing::Values("ctc_tiny", "rnnt_tiny"));
 
 /// Frames [0, frames) of one lane of a batch of mels [lanes, features, t].
 std::vector<float> mel_of_lane(const std::vector<float>& mel, size_t lane, size_t features, size_t t, size_t frames) {
