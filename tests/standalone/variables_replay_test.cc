@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <tandem/tandem.h>
 
+#include "core/backend/registry.h"
 #include "tests/reference/cases.h"
 #include "tests/reference/random.h"
 #include "tests/support/allocation_counter.h"
