@@ -6,7 +6,6 @@
 
 #include "core/base/text.h"
 #include "core/graph/constant.h"
-#include "native/seeded_weights.h"
 #include "tests/support/gigaam_target.h"
 
 namespace tandem {
@@ -69,22 +68,6 @@ TEST_P(GigaAmPrecision, IsWithinTheStatedErrorOnEveryTarget) {
 
 INSTANTIATE_TEST_SUITE_P(Choices, GigaAmPrecision, ::testing::ValuesIn(kBounds),
                          [](const auto& choice) { return std::string(name_of_choice(choice.param.weights)); });
-
-TEST(GigaAmPrecisionSlow, HoldsForThePublishedSizes) {
-  const GigaAmGolden golden("real_v3_ctc_expected");
-  const WeightFile weights = value_or_throw(seeded_gigaam_weights(golden.config, 1));
-  for (const test::Target& target : test::all_targets()) {
-    if (target.name != "native avx512" && target.name != "native avx2") continue;
-    for (const Bound& bound : kBounds) {
-      SCOPED_TRACE(concat(name_of_choice(bound.weights), ", ", target.name));
-      const auto [encoded, scores] = errors_of(golden, weights, bound.weights, target);
-      std::printf("published size, %s, %s: encoded %.2g, log-probs %.2g\n", name_of_choice(bound.weights),
-                  target.name.c_str(), encoded, scores);
-      EXPECT_LE(encoded, bound.encoded);
-      EXPECT_LE(scores, bound.log_probs);
-    }
-  }
-}
 
 TEST(GigaAmPrecisionErrors, WeightsAreNotKeptAsAnythingElse) {
   const GigaAmGolden golden("ctc_tiny");
