@@ -91,7 +91,10 @@ export interface ProfileOptions {
   marks?: boolean;
 }
 
-/** One stream of samples from -1 to 1. */
+/**
+ * One stream of samples from -1 to 1. A call that throws changes nothing: NonFinite with the index of a sample that is
+ * NaN or infinite, or without one for samples so large that the network overflows.
+ */
 export interface SileroVad {
   readonly version: string;
   readonly sampleRate: number;

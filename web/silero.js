@@ -117,10 +117,14 @@ export class SileroVad {
         throw new TandemError('NonFinite', `sample ${i} is ${samples[i]}; samples must be finite`, { index: i });
       }
     }
+    const probabilities = new Float32Array(Math.floor((this.#pending + samples.length) / this.windowSamples));
+    this.#allOrNothing(probabilities.length, () => this.#take(samples, probabilities));
+    return probabilities;
+  }
+
+  #take(samples, probabilities) {
     const size = this.windowSamples;
-    const probabilities = new Float32Array(Math.floor((this.#pending + samples.length) / size));
-    let taken = 0;
-    for (let i = 0; taken < samples.length; ) {
+    for (let taken = 0, i = 0; taken < samples.length; ) {
       const count = Math.min(size - this.#pending, samples.length - taken);
       this.#samples().set(samples.subarray(taken, taken + count), this.#pending);
       taken += count;
@@ -129,16 +133,35 @@ export class SileroVad {
       this.#pending = 0;
       probabilities[i++] = this.#run();
     }
-    return probabilities;
+  }
+
+  /** A step that fails changes nothing; this does the same for several. */
+  #allOrNothing(steps, action) {
+    const pending = this.#pending;
+    if (steps > 1 && !this.#call('save')) throw this.#engine.failure();
+    try {
+      action();
+    } catch (error) {
+      // Nothing else leaves an engine that can go back.
+      if (error.code === 'NonFinite') {
+        if (steps > 1) this.#call('go_back');
+        this.#pending = pending;
+      }
+      throw error;
+    }
   }
 
   /** Fills the window that process() left incomplete with zeros; returns its probability, or nothing if there is none. */
   flush() {
     this.#checkSamples(new Float32Array(0));
     if (this.#pending === 0) return new Float32Array(0);
-    this.#samples().fill(0, this.#pending);
-    this.#pending = 0;
-    return Float32Array.of(this.#run());
+    const probability = new Float32Array(1);
+    this.#allOrNothing(1, () => {
+      this.#samples().fill(0, this.#pending);
+      this.#pending = 0;
+      probability[0] = this.#run();
+    });
+    return probability;
   }
 
   /** Copies of the recurrent state, 128 numbers each. */

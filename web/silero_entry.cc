@@ -23,6 +23,9 @@ struct Detector {
 
   mutable SileroVad vad;
   std::vector<float> samples;
+  /// What `tandem_silero_save` kept.
+  SileroVad::Place saved;
+  std::vector<float> saved_samples;
   std::vector<uint8_t> module;
 };
 
@@ -70,10 +73,33 @@ TANDEM_EXPORT double tandem_silero_step(uint32_t handle) {
       last_failure().index = static_cast<double>(*wrong);
       return -1.0;
     }
-    if (const auto probability = detector.vad.step(detector.samples)) return static_cast<double>(*probability);
+    const auto probability = detector.vad.step(detector.samples);
+    if (probability) return static_cast<double>(*probability);
+    if (probability.error().code == ErrorCode::kNonFinite) return tl::unexpected<JitError>(probability.error());
     // The samples are right: what is left is that the module trapped.
     report("Broken", detector.plan().failure());
     return -1.0;
+  });
+}
+
+/// Keeps the place of the stream and the samples that wait, for several steps that must do all or nothing.
+TANDEM_EXPORT int tandem_silero_save(uint32_t handle) {
+  return guarded(0, [&]() -> Result<int> {
+    Detector& detector = detectors().get(handle);
+    if (auto saved = detector.vad.save(detector.saved); !saved) return tl::unexpected<JitError>(saved.error());
+    detector.saved_samples = detector.samples;
+    return 1;
+  });
+}
+
+/// Goes back to the place of the last `tandem_silero_save`.
+TANDEM_EXPORT int tandem_silero_go_back(uint32_t handle) {
+  return guarded(0, [&]() -> Result<int> {
+    Detector& detector = detectors().get(handle);
+    if (auto done = detector.vad.go_back(detector.saved); !done) return tl::unexpected<JitError>(done.error());
+    // The place of the samples is known to JavaScript.
+    std::copy(detector.saved_samples.begin(), detector.saved_samples.end(), detector.samples.begin());
+    return 1;
   });
 }
 

@@ -68,10 +68,34 @@ export async function checkMisuse(createEngine, weights) {
     expect('step of a wrong type', await codeOf(() => vad.step(samples)), 'InvalidArgument');
   }
   expect('a step after refused samples', vad.step(second), other.step(second));
+
+  // So do samples that are finite, but make the network overflow; also when windows before them were fine.
+  const large = second.slice();
+  large[300] = 3e38;
+  expect('a step that overflows', await codeOf(() => vad.step(large)), 'NonFinite');
+  expect('a step after the overflow', vad.step(first), other.step(first));
+  vad.process(first.subarray(0, 100));
+  other.process(first.subarray(0, 100));
+  const long = new Float32Array(3000);
+  for (let at = 0; at + 512 <= long.length; at += 512) long.set(second, at);
+  long[2500] = -3e38;
+  expect('samples that overflow', await codeOf(() => vad.process(long)), 'NonFinite');
+  expect('samples of one window that overflow', await codeOf(() => vad.process(large)), 'NonFinite');
+  for (const detector of [vad, other]) detector.process(second.subarray(0, 1));
+  expect('the stream after the overflow', vad.process(long.subarray(0, 2048)).join(),
+    other.process(long.subarray(0, 2048)).join());
+  expect('its state', JSON.stringify(vad.state()), JSON.stringify(other.state()));
+  const wrong = Float32Array.of(3e38, -3e38);
+  const healthy = other.flush()[0];
+  vad.process(wrong);
+  expect('flush that overflows', await codeOf(() => vad.flush()), 'NonFinite');
+  expect('flush that overflows, again', await codeOf(() => vad.flush()), 'NonFinite');
+  expect('a healthy flush', healthy > 0 && healthy < 1, true);
+  vad.reset();
+  other.reset();
   vad.process(new Float32Array(100));
   expect('step with samples waiting', await codeOf(() => vad.step(first)), 'InvalidArgument');
   vad.reset();
-  other.reset();
 
   // Weights.
   for (const length of [0, 1, 7, 8, 100, 5000, 1000000, weights.length - 1]) {
@@ -81,8 +105,8 @@ export async function checkMisuse(createEngine, weights) {
   const page = new TextEncoder().encode('<!doctype html><title>not found</title>');
   expect('a page as weights', await codeOf(() => engine.loadSileroVad({ weights: page })), ['InvalidFormat', 'NotFound']);
   expect('weights without tensors', await codeOf(() => engine.loadSileroVad({ weights: safetensors('{}') })), 'NotFound');
-  const wrong = safetensors('{"stft_conv.weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}', 8);
-  expect('weights of another model', await codeOf(() => engine.loadSileroVad({ weights: wrong })),
+  const alien = safetensors('{"stft_conv.weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}', 8);
+  expect('weights of another model', await codeOf(() => engine.loadSileroVad({ weights: alien })),
     ['NotFound', 'InvalidFormat']);
   expect('no weights', await codeOf(() => engine.loadSileroVad({})), 'InvalidArgument');
   expect('weights of a wrong type', await codeOf(() => engine.loadSileroVad({ weights: 3 })), 'InvalidArgument');
@@ -115,11 +139,11 @@ export async function checkMisuse(createEngine, weights) {
 
   // Objects survive growth of the memory.
   const before = engine.counters().memoryBytes;
-  const large = engine.compileGraph(BIG(4 << 20));
+  const big = engine.compileGraph(BIG(4 << 20));
   expect('growth', engine.counters().memoryBytes > before, true);
   for (const samples of [first, second]) expect('a step after growth', vad.step(samples), other.step(samples));
   expect('a graph after growth', graph.run([Float32Array.of(1, 2, 3)])[0].data.join(), '-1,-2,-3');
-  large.destroy();
+  big.destroy();
   graph.destroy();
   expect('a destroyed graph', await codeOf(() => graph.run([])), 'Destroyed');
 
