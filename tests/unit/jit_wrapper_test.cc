@@ -157,7 +157,7 @@ struct Worn : Wrapper<Worn, Branded> {
 TEST(JitNames, AWrapperIsCalledByItsOwnName) {
   EXPECT_EQ(Mixer(MixerModel{}).session().name(), "Mixer");
   EXPECT_EQ(Worn(Branded{}).session().name(), "brand");
-  EXPECT_EQ(jit_detail::own_name<std::pair<int, std::vector<float>>>().substr(0, 9), "pair<int,");
+  EXPECT_EQ((jit_detail::own_name<std::pair<int, std::vector<float>>>()).substr(0, 9), "pair<int,");
 
   const std::string folder = testing::TempDir();
   PrepareConfig config = on("interpreter");
