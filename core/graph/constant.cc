@@ -35,7 +35,7 @@ uint64_t hash_bytes(uint64_t seed, std::span<const std::byte> bytes) {
 }
 
 /// Constants of up to so many bytes are hashed whole.
-constexpr size_t kHashedWhole = size_t{64} << 10;
+constexpr size_t kHashedWhole = size_t{1} << 20;
 /// Of larger ones this many pieces, from their beginning to their end: a model's weights have hundreds of megabytes,
 /// which mostly lie in a file that nobody else has to read now. Equal hashes are no more than a reason to compare.
 constexpr size_t kPieces = 4;
