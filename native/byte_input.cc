@@ -90,8 +90,9 @@ Result<ReadLimit> limit_of(uint64_t most) {
 }
 
 tl::unexpected<JitError> too_large(const std::string& path, const std::string& size, const ReadLimit& limit) {
-  return fail(ErrorCode::kMemoryLimit, concat(path == "-" ? "standard input" : path, size, limit.bytes,
-                                              " are read at most (", limit.reason, "); cut it into pieces"));
+  return fail(ErrorCode::kMemoryLimit,
+              concat(path == "-" ? "standard input" : path, size, limit.bytes, " are read at most (", limit.reason,
+                     "); raise the limit where it can be, or cut the file into pieces"));
 }
 
 Result<std::unique_ptr<std::vector<std::byte>>> read_to_end(const Descriptor& file, const std::string& path,
