@@ -102,9 +102,10 @@ ValueId ValueLowerer::compute(NodeId id, const Node& node, const std::vector<Ind
 
 Index ValueLowerer::lane_at(const Index& expression, int lane) const {
   // Lanes beyond the count must not touch memory: they repeat the last one that may.
-  Index number = lane;
-  if (count_) number = max(min(number, *count_ - 1), 0);
-  return expression.substitute(*lane_, number);
+  if (!count_) return expression.substitute(*lane_, lane);
+  const Index at = expression.substitute(*lane_, max(min(Index(lane), *count_ - 1), 0));
+  // A vector may lie beyond the end as a whole; its lanes read the buffer's first element.
+  return count_->lower() > 0 ? at : at * min(*count_, 1);
 }
 
 ValueId ValueLowerer::index_as_value(const Index& expression, Scalar scalar) {
