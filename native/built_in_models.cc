@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
+#include "native/byte_input.h"
 #include "native/gigaam_models.h"
 #include "native/silero_target.h"
 
@@ -92,6 +93,28 @@ const std::vector<BuiltInModel>& built_in_models() {
     return all;
   }();
   return models;
+}
+
+Result<nlohmann::json> read_model_options(const std::string& path) {
+  if (path.empty()) return nlohmann::json::object();
+  TANDEM_TRY(bytes, read_all_bytes(path, kMostJsonBytes));
+  const auto* begin = reinterpret_cast<const char*>(bytes.data());
+  nlohmann::json options = nlohmann::json::parse(begin, begin + bytes.size(), nullptr, false);
+  if (!options.is_object())
+    return fail(ErrorCode::kInvalidFormat, concat("the options in ", path, " are not a JSON object"));
+  return options;
+}
+
+Result<std::optional<DType>> parse_weights_dtype(const BuiltInModel& model, const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const std::optional<DType> dtype = dtype_named(text == "int8" ? "i8" : text);
+  if (!dtype || text == "i8" ||
+      (*dtype != DType::kF32 && *dtype != DType::kF16 && *dtype != DType::kBF16 && *dtype != DType::kI8))
+    return fail(ErrorCode::kInvalidArgument, concat("--weights-dtype is \"", text, "\": use f32, f16, bf16 or int8"));
+  if (!model.seeded_weights)
+    return fail(ErrorCode::kInvalidArgument,
+                concat("--weights-dtype is ", text, ", but the weights of ", model.name, " are kept as they are"));
+  return dtype;
 }
 
 Result<const BuiltInModel*> find_model(const std::string& name) {

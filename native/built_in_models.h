@@ -1,7 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,14 @@ struct ModelRequest {
   std::string weights;            ///< --weights, may be empty.
   const nlohmann::json& options;  ///< An object; empty without --config.
   PrepareConfig config;
+  std::optional<DType> weights_dtype = {};        ///< What weights are kept as; empty: as they are stored.
+  std::map<std::string, int64_t> variables = {};  ///< Sizes of the step that is prepared.
+  std::optional<WeightFile> weight_file = {};     ///< Has been read already: `weights` isn't looked at.
+
+  int64_t variable(const std::string& name, int64_t otherwise) const {
+    const auto found = variables.find(name);
+    return found == variables.end() ? otherwise : found->second;
+  }
 };
 
 /// A prepared model, for looking into it. `owner` keeps the session alive.
@@ -32,15 +42,24 @@ struct BuiltInModel {
   std::string summary;  ///< Its inputs and outputs, for --help.
   /// Runs it on tensors by name. The result owns its bytes.
   std::function<Result<WeightFile>(const ModelRequest& request, const WeightFile& inputs)> run;
-  /// Prepares one step, its inputs zero.
+  /// Prepares one step. Its inputs are zero, or noise where zeros would cost less.
   std::function<Result<PreparedModel>(const ModelRequest& request)> prepare;
   /// Names of all inputs that `run` looks at, also those with "input." before them.
   std::vector<std::string> inputs;
   /// Without --weights, the weights are among the inputs.
   bool takes_weights_from_inputs = false;
+  /// Names of the sizes that ModelRequest::variables may hold.
+  std::vector<std::string> variables = {};
+  /// Random weights for measuring, of the published size or the configuration's; empty: the model has weights.
+  std::function<Result<WeightFile>(const ModelRequest& request)> seeded_weights = {};
 };
 
 const std::vector<BuiltInModel>& built_in_models();
+/// The options of a model in a JSON file: an object; empty without a path. kInvalidFormat, kNotFound.
+Result<nlohmann::json> read_model_options(const std::string& path);
+/// --weights-dtype: f32, f16, bf16 or int8; empty: as stored. kInvalidArgument for others, and for a model whose
+/// weights are kept as they are.
+Result<std::optional<DType>> parse_weights_dtype(const BuiltInModel& model, const std::string& text);
 /// kInvalidArgument lists the names.
 Result<const BuiltInModel*> find_model(const std::string& name);
 

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -40,29 +42,62 @@ class TemporaryCache {
   std::filesystem::path folder_;
 };
 
-/// Runs `work` in a fork of this process, which so far has only loaded its libraries, and hands back its number.
-Result<double> in_fresh_process(const std::function<Result<double>()>& work) {
+/// What preparing and one step cost a process of its own.
+struct FreshCost {
+  double prepare_ms = 0;
+  int64_t peak_bytes = 0;  ///< Most physical memory at one time, pages of mapped files included.
+};
+
+/// The most memory that this process has had: VmHWM; 0 where the system doesn't say.
+int64_t peak_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
+  return 0;
+}
+
+/// Runs `work` in a fork of this process, which so far has only loaded its libraries, and hands back its result.
+Result<FreshCost> in_fresh_process(const std::function<Result<FreshCost>()>& work) {
   int ends[2];
   if (::pipe(ends) != 0) return fail(ErrorCode::kRuntime, "no pipe to a child process could be made");
   const pid_t child = ::fork();
   if (child < 0) return fail(ErrorCode::kRuntime, "no child process could be started");
   if (child == 0) {
-    const auto number = work();
+    const auto cost = work();
     int code = kExitSuccess;
-    if (!number)
-      code = report_error(number.error());
-    else if (::write(ends[1], &*number, sizeof *number) != sizeof *number)
+    if (!cost)
+      code = report_error(cost.error());
+    else if (::write(ends[1], &*cost, sizeof *cost) != sizeof *cost)
       code = kExitFailure;
     ::_exit(code);
   }
   ::close(ends[1]);
-  double number = 0;
-  const bool complete = ::read(ends[0], &number, sizeof number) == sizeof number;
+  FreshCost cost;
+  const bool complete = ::read(ends[0], &cost, sizeof cost) == sizeof cost;
   ::close(ends[0]);
   int status = 0;
   ::waitpid(child, &status, 0);
-  if (!complete) return fail(ErrorCode::kRuntime, "the model could not be prepared in a child process");
-  return number;
+  // The child has said what was wrong; here only whose fault it was.
+  const bool user_error = WIFEXITED(status) && WEXITSTATUS(status) == kExitUserError;
+  if (!complete)
+    return fail(user_error ? ErrorCode::kInvalidArgument : ErrorCode::kRuntime,
+                "the model could not be prepared in a child process");
+  return cost;
+}
+
+/// Values for sizes that the model has, each once.
+Result<std::map<std::string, int64_t>> sizes_of(const BuiltInModel& model, const std::string& text) {
+  TANDEM_TRY(values, parse_variables(text));
+  std::map<std::string, int64_t> sizes;
+  for (const auto& [name, value] : values) {
+    if (std::find(model.variables.begin(), model.variables.end(), name) == model.variables.end())
+      return fail(ErrorCode::kVariable,
+                  concat("--vars names \"", name, "\", but ", model.name, " has ",
+                         model.variables.empty() ? "no variables" : concat("the variables ", join(model.variables))));
+    if (!sizes.emplace(name, value).second)
+      return fail(ErrorCode::kVariable, concat("--vars names \"", name, "\" twice"));
+  }
+  return sizes;
 }
 
 double at(const std::vector<double>& sorted, double share) {
@@ -70,24 +105,59 @@ double at(const std::vector<double>& sorted, double share) {
 }
 
 struct BenchCommand {
-  std::string model, weights;
+  std::string model, weights, weights_dtype, variables, options;
   TargetOptions target;
-  int64_t steps = 2000;
+  std::optional<int64_t> steps;
   bool json = false;
 
-  Result<PreparedModel> prepare(const BuiltInModel& built_in) const {
-    TANDEM_TRY(made, target.config());
-    const nlohmann::json options = nlohmann::json::object();
-    return built_in.prepare({weights, options, made});
+  /// Everything but the target, which each process finds for itself.
+  struct Subject {
+    const BuiltInModel* model = nullptr;
+    nlohmann::json options;
+    std::optional<DType> weights_dtype;
+    std::map<std::string, int64_t> variables;
+    std::optional<WeightFile> seeded;
+  };
+
+  Result<Subject> subject() const {
+    Subject subject;
+    TANDEM_TRY(found, find_model(model));
+    subject.model = found;
+    TANDEM_TRY(model_options, read_model_options(options));
+    subject.options = std::move(model_options);
+    TANDEM_TRY(dtype, parse_weights_dtype(*found, weights_dtype));
+    subject.weights_dtype = dtype;
+    TANDEM_TRY(values, sizes_of(*found, variables));
+    subject.variables = std::move(values);
+    if (weights.empty() && found->seeded_weights) {
+      TANDEM_TRY(seeded, found->seeded_weights({"", subject.options, {}}));
+      subject.seeded = std::move(seeded);
+    }
+    return subject;
   }
 
-  /// Microseconds of each step, sorted. The first tenth of the steps isn't counted.
+  Result<PreparedModel> prepare(const Subject& subject) const {
+    TANDEM_TRY(made, target.config());
+    return subject.model->prepare(
+        {weights, subject.options, made, subject.weights_dtype, subject.variables, subject.seeded});
+  }
+
+  /// Microseconds of each step, sorted. The first tenth of the steps isn't counted. A number of steps that nobody gave
+  /// is cut to what a few seconds allow, but for five.
   Result<std::vector<double>> time_steps(const PreparedModel& prepared) const {
+    constexpr auto kLongest = std::chrono::seconds(10);
+    constexpr int64_t kUsualSteps = 2000, kFewestSteps = 5;
+    const int64_t count = steps.value_or(kUsualSteps);
+    const auto begin = Clock::now();
     std::vector<double> times;
-    for (int64_t i = -steps / 10; i < steps; i++) {
+    int64_t warm_up = count / 10;
+    while (static_cast<int64_t>(times.size()) < count) {
       const auto start = Clock::now();
+      const bool late = !steps && start - begin > kLongest;
+      if (late && times.size() >= kFewestSteps) break;
       if (auto done = prepared.step(); !done) return tl::unexpected<JitError>(done.error());
-      if (i >= 0) times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
+      if (warm_up-- > 0 && !late && (steps || start - begin < kLongest / 10)) continue;
+      times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
     }
     std::sort(times.begin(), times.end());
     return times;
@@ -96,22 +166,24 @@ struct BenchCommand {
   Result<nlohmann::ordered_json> measure() const {
     if (model.empty()) return tl::unexpected<JitError>(missing_argument("bench", "MODEL"));
     if (auto usable = target.config(); !usable) return tl::unexpected<JitError>(usable.error());
-    TANDEM_TRY(found, find_model(model));
-    const BuiltInModel& built_in = *found;
+    TANDEM_TRY(what, subject());
     const TemporaryCache cache;
-    const auto fresh = [&]() -> Result<double> {
-      TANDEM_TRY(prepared, prepare(built_in));
-      return prepared.prepare_ms;
+    const auto fresh = [&]() -> Result<FreshCost> {
+      TANDEM_TRY(prepared, prepare(what));
+      if (auto done = prepared.step(); !done) return tl::unexpected<JitError>(done.error());
+      return FreshCost{prepared.prepare_ms, peak_memory()};
     };
     TANDEM_TRY(cold, in_fresh_process(fresh));
     std::vector<double> warm;
+    int64_t warm_peak = 0;
     for (int i = 0; i < 5; i++) {
       TANDEM_TRY(one, in_fresh_process(fresh));
-      warm.push_back(one);
+      warm.push_back(one.prepare_ms);
+      warm_peak = std::max(warm_peak, one.peak_bytes);
     }
     std::sort(warm.begin(), warm.end());
     TANDEM_TRY(used, target.config());
-    TANDEM_TRY(prepared, prepare(built_in));
+    TANDEM_TRY(prepared, prepare(what));
     report_target_notes(used);
     TANDEM_TRY(times, time_steps(prepared));
     const Plan& plan = *prepared.session->plan();
@@ -120,29 +192,37 @@ struct BenchCommand {
       flops += work.flops.upper();
       bytes += work.bytes.upper();
     }
-    return nlohmann::ordered_json{
-        {"model", model},
-        {"target", target_text(used)},
-        {"threads", used.threads},
+    nlohmann::ordered_json result{{"model", model}, {"target", target_text(used)}, {"threads", used.threads}};
+    if (what.model->seeded_weights) {
+      result["weights"] = what.seeded ? "seeded random" : weights;
+      result["weights_dtype"] = weights_dtype.empty() ? "as stored" : weights_dtype;
+    }
+    for (const auto& [name, value] : what.variables) result["vars"][name] = value;
+    result.update({
         {"step_us", {{"median", at(times, 0.5)}, {"min", times.front()}, {"p99", at(times, 0.99)}}},
-        {"prepare_ms", {{"cold", cold}, {"warm", at(warm, 0.5)}}},
+        {"steps", times.size()},
+        {"prepare_ms", {{"cold", cold.prepare_ms}, {"warm", at(warm, 0.5)}}},
         {"bytes", bytes},
         {"flops", flops},
         {"arena_bytes", plan.statistics().arena_bytes},
-    };
+        {"peak_memory_bytes", {{"cold", cold.peak_bytes}, {"warm", warm_peak}}},
+    });
+    return result;
   }
 
   static std::string text(const nlohmann::ordered_json& result) {
-    char line[512];
-    std::snprintf(line, sizeof line,
-                  "%s, %s\nstep: median %.2f us, fastest %.2f us, 99 of 100 within %.2f us\n"
-                  "prepare: %.1f ms the first time, %.1f ms with kernels from the cache\n"
-                  "a step does %.3f Mflop and moves %.3f MB\n",
-                  result["model"].get<std::string>().c_str(), result["target"].get<std::string>().c_str(),
-                  result["step_us"]["median"].get<double>(), result["step_us"]["min"].get<double>(),
-                  result["step_us"]["p99"].get<double>(), result["prepare_ms"]["cold"].get<double>(),
-                  result["prepare_ms"]["warm"].get<double>(), result["flops"].get<double>() * 1e-6,
-                  result["bytes"].get<double>() * 1e-6);
+    char line[1024];
+    std::snprintf(
+        line, sizeof line,
+        "%s, %s\nstep: median %.2f us, fastest %.2f us, 99 of 100 within %.2f us\n"
+        "prepare: %.1f ms the first time, %.1f ms with kernels from the cache\n"
+        "a step does %.3f Mflop and moves %.3f MB; preparing and one step take at most %.1f MB%s\n",
+        result["model"].get<std::string>().c_str(), result["target"].get<std::string>().c_str(),
+        result["step_us"]["median"].get<double>(), result["step_us"]["min"].get<double>(),
+        result["step_us"]["p99"].get<double>(), result["prepare_ms"]["cold"].get<double>(),
+        result["prepare_ms"]["warm"].get<double>(), result["flops"].get<double>() * 1e-6,
+        result["bytes"].get<double>() * 1e-6, result["peak_memory_bytes"]["warm"].get<double>() * 1e-6,
+        result.value("weights", "") == "seeded random" ? "\nweights are random: speed and size alone count" : "");
     return line;
   }
 };
@@ -153,9 +233,16 @@ void add_bench_command(CLI::App& tool, int& exit_code) {
   const auto state = std::make_shared<BenchCommand>();
   CLI::App& command = *tool.add_subcommand("bench", "Time preparing a model (in fresh processes) and one step of it");
   command.add_option("MODEL", state->model, "Name of the model: see tandem run --help");
-  command.add_option("--weights", state->weights, "File or folder of weights; default: the installed npm package's");
+  command.add_option("--weights", state->weights,
+                     "File or folder of weights; default: the installed npm package's, gigaam: random ones");
+  command.add_option("--weights-dtype", state->weights_dtype,
+                     "What weights are kept as: f32, f16, bf16 or int8; default: as they are stored (gigaam models)");
+  command.add_option("--vars", state->variables, "Sizes of the step, like b=1,t=569 (gigaam-mel, gigaam-e2e: n)");
+  command.add_option("--config", state->options, "JSON file with options of the model");
   add_threads_option(command, state->target);
-  add_whole_number(command, "--steps", state->steps, 1, kMostSteps, "How many steps are timed");
+  add_whole_number(
+      command, "--steps", [steps = &state->steps](int64_t value) { *steps = value; }, 1, kMostSteps,
+      "How many steps are timed; default: 2000, or what 10 seconds allow");
   command.add_flag("--json", state->json, "Print one JSON object and nothing else");
   state->target.add_to(command);
   command.callback([state, &exit_code] {

@@ -6,24 +6,12 @@
 
 #include "core/base/text.h"
 #include "native/built_in_models.h"
-#include "native/byte_input.h"
 #include "native/command.h"
 #include "native/tool_options.h"
 #include "native/weight_files.h"
 
 namespace tandem {
 namespace {
-
-/// The options of a model: a JSON object.
-Result<nlohmann::json> read_options(const std::string& path) {
-  if (path.empty()) return nlohmann::json::object();
-  TANDEM_TRY(bytes, read_all_bytes(path, kMostJsonBytes));
-  const auto* begin = reinterpret_cast<const char*>(bytes.data());
-  nlohmann::json options = nlohmann::json::parse(begin, begin + bytes.size(), nullptr, false);
-  if (!options.is_object())
-    return fail(ErrorCode::kInvalidFormat, concat("the options in ", path, " are not a JSON object"));
-  return options;
-}
 
 /// Tensors that the model does not look at are most often misspelt.
 void note_unused(const BuiltInModel& model, const WeightFile& inputs) {
@@ -43,7 +31,7 @@ void note_unused(const BuiltInModel& model, const WeightFile& inputs) {
 }
 
 struct RunCommand {
-  std::string model, weights, inputs, outputs, options;
+  std::string model, weights, weights_dtype, inputs, outputs, options;
   TargetOptions target;
 
   Result<void> run() const {
@@ -51,10 +39,11 @@ struct RunCommand {
     if (inputs.empty()) return tl::unexpected<JitError>(missing_argument("run", "--inputs"));
     if (outputs.empty()) return tl::unexpected<JitError>(missing_argument("run", "--outputs"));
     TANDEM_TRY(found, find_model(model));
-    TANDEM_TRY(model_options, read_options(options));
+    TANDEM_TRY(model_options, read_model_options(options));
     TANDEM_TRY(input_file, read_weight_file(inputs));
     TANDEM_TRY(config, target.config());
-    TANDEM_TRY(results, found->run({weights, model_options, config}, input_file));
+    TANDEM_TRY(dtype, parse_weights_dtype(*found, weights_dtype));
+    TANDEM_TRY(results, found->run({weights, model_options, config, dtype}, input_file));
     if (!weights.empty() || !found->takes_weights_from_inputs) note_unused(*found, input_file);
     report_target_notes(config);
     return write_safetensors_file(outputs, results.tensors());
@@ -74,6 +63,8 @@ void add_run_command(CLI::App& tool, int& exit_code) {
   CLI::App& command = *tool.add_subcommand("run", "Run a built-in model on tensors by name");
   command.add_option("MODEL", state->model, "Name of the model, see below");
   command.add_option("--weights", state->weights, "File or folder of weights; default: the installed npm package's");
+  command.add_option("--weights-dtype", state->weights_dtype,
+                     "What weights are kept as: f32, f16, bf16 or int8; default: as they are stored (gigaam models)");
   command.add_option("--inputs", state->inputs, "safetensors file with the inputs by name");
   command.add_option("--outputs", state->outputs, "safetensors file to write; - is standard output");
   command.add_option("--config", state->options, "JSON file with options of the model");

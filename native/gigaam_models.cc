@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/models/gigaam.h"
 #include "native/model_weights.h"
+#include "native/seeded_weights.h"
 
 namespace tandem {
 namespace {
@@ -52,7 +53,9 @@ struct Source {
 /// Weights from --weights or else from `inputs`; the configuration from --config, or the metadata of either.
 Result<Source> source_of(const ModelRequest& request, const WeightFile& inputs) {
   Source source{inputs, {}};
-  if (!request.weights.empty()) {
+  if (request.weight_file) {
+    source.weights = *request.weight_file;
+  } else if (!request.weights.empty()) {
     TANDEM_TRY(file, read_model_weights(request.weights));
     source.weights = std::move(file);
   }
@@ -159,14 +162,15 @@ void add_sequences(WeightFile& outputs, const std::vector<TokenSequence>& sequen
   add(outputs, "token_counts", {b}, std::move(counts));
 }
 
-Result<std::shared_ptr<const GigaAmModel>> model_of(Source& source, std::optional<GigaAmHead> head) {
+Result<std::shared_ptr<const GigaAmModel>> model_of(Source& source, const ModelRequest& request,
+                                                    std::optional<GigaAmHead> head) {
   if (!head) source.config.head.reset();
   if (head && (!source.config.head || source.config.head->kind != *head))
     return fail(
         ErrorCode::kInvalidArgument,
         concat("the configuration has ", source.config.head ? "another" : "no", " head; ",
                *head == GigaAmHead::kCtc ? "gigaam-ctc and gigaam-e2e need \"ctc\"" : "gigaam-rnnt needs \"rnnt\""));
-  return GigaAmModel::make(source.weights, source.config);
+  return GigaAmModel::make(source.weights, source.config, {request.weights_dtype});
 }
 
 Result<WeightFile> run_mel(const ModelRequest& request, const WeightFile& inputs) {
@@ -179,7 +183,7 @@ Result<WeightFile> run_mel(const ModelRequest& request, const WeightFile& inputs
 
 Result<WeightFile> run_encoder(const ModelRequest& request, const WeightFile& inputs) {
   TANDEM_TRY(source, source_of(request, inputs));
-  TANDEM_TRY(model, model_of(source, {}));
+  TANDEM_TRY(model, model_of(source, request, {}));
   TANDEM_TRY(mel, mel_of(source.config, inputs, request.config));
   TANDEM_TRY(encoder, GigaAmEncoder::create(model, {mel.lanes(), mel.t, true}, request.config));
   TANDEM_TRY(batch, encoder.encode(mel.batch()));
@@ -190,7 +194,7 @@ Result<WeightFile> run_encoder(const ModelRequest& request, const WeightFile& in
 
 Result<WeightFile> run_head(const ModelRequest& request, const WeightFile& inputs, GigaAmHead head) {
   TANDEM_TRY(source, source_of(request, inputs));
-  TANDEM_TRY(model, model_of(source, head));
+  TANDEM_TRY(model, model_of(source, request, head));
   TANDEM_TRY(mel, mel_of(source.config, inputs, request.config));
   TANDEM_TRY(recognizer, GigaAmRecognizer::create(model, {mel.lanes(), mel.t, true}, request.config));
   TANDEM_TRY(batch, recognizer.recognize(mel.batch()));
@@ -205,7 +209,7 @@ Result<WeightFile> run_head(const ModelRequest& request, const WeightFile& input
 /// Samples to tokens in one plan.
 Result<WeightFile> run_speech(const ModelRequest& request, const WeightFile& inputs) {
   TANDEM_TRY(source, source_of(request, inputs));
-  TANDEM_TRY(model, model_of(source, GigaAmHead::kCtc));
+  TANDEM_TRY(model, model_of(source, request, GigaAmHead::kCtc));
   const WeightTensor* tensor = find_input(inputs, "pcm");
   if (tensor == nullptr)
     return fail(ErrorCode::kNotFound,
@@ -243,24 +247,42 @@ Result<WeightFile> run_speech(const ModelRequest& request, const WeightFile& inp
 
 using Clock = std::chrono::steady_clock;
 
-/// A model that was prepared from `start` on; a step runs it on inputs of zeros.
+/// Noise for all frames of all lanes: padding would cost nothing.
+template <typename Jit>
+Result<void> fill_batch(Jit& jit, const BatchLimits& limits) {
+  TANDEM_TRY(mel, jit.mel_mut());
+  TANDEM_TRY(lengths, jit.lengths_mut());
+  std::vector<float> values(mel.size());
+  fill_seeded_weight({"mel", {1}}, 1, values);
+  if (auto done = mel.copy_from(values); !done) return done;
+  return lengths.copy_from(
+      std::vector<int32_t>(static_cast<size_t>(limits.lanes), static_cast<int32_t>(limits.frames)));
+}
+
+BatchLimits limits_of(const ModelRequest& request) {
+  return {request.variable("b", 1), request.variable("t", kShownFrames), true};
+}
+
+/// A number of samples, from one frame to ten minutes.
+Result<int64_t> samples_of(const ModelRequest& request, const MelConfig& config, int64_t seconds) {
+  const int64_t n = request.variable("n", seconds * config.sample_rate);
+  if (n < config.fewest_samples() || n > 600 * config.sample_rate)
+    return fail(ErrorCode::kVariable, concat("n is ", n, " samples; it must be from ", config.fewest_samples(), " to ",
+                                             600 * config.sample_rate));
+  return n;
+}
+
+/// A model that was prepared from `start` on; a step runs it on the inputs that are there.
 PreparedModel shown(std::shared_ptr<void> owner, Session& session, Clock::time_point start) {
   const double taken = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return {std::move(owner), &session, [&session] { return session.execute(); }, taken};
-}
-
-/// A lane of full length: beyond a lane's length nothing is computed, so that zeros would show an empty step.
-template <typename Jit>
-Result<void> fill_lane(Jit& jit) {
-  TANDEM_TRY(lengths, jit.lengths_mut());
-  return lengths.copy_from(std::vector<int32_t>{static_cast<int32_t>(kShownFrames)});
 }
 
 Result<PreparedModel> prepare_mel(const ModelRequest& request) {
   TANDEM_TRY(source, source_of(request, WeightFile("--weights")));
   const auto start = Clock::now();
   const auto owner = std::make_shared<GigaAmMelJit>(MelFrontEnd(source.config.mel));
-  const int64_t n = source.config.mel.sample_rate;
+  TANDEM_TRY(n, samples_of(request, source.config.mel, 1));
   owner->with_n_fixed(n);
   if (auto done = owner->prepare_with_config(InputSpec{{n}, DType::kI16}, request.config); !done)
     return tl::unexpected<JitError>(done.error());
@@ -269,34 +291,56 @@ Result<PreparedModel> prepare_mel(const ModelRequest& request) {
 
 Result<PreparedModel> prepare_encoder(const ModelRequest& request) {
   TANDEM_TRY(source, source_of(request, WeightFile("--weights")));
-  TANDEM_TRY(model, model_of(source, {}));
+  TANDEM_TRY(model, model_of(source, request, {}));
   const auto start = Clock::now();
-  TANDEM_TRY(encoder, GigaAmEncoder::create(model, {1, kShownFrames, true}, request.config));
+  TANDEM_TRY(encoder, GigaAmEncoder::create(model, limits_of(request), request.config));
   const auto owner = std::make_shared<GigaAmEncoder>(std::move(encoder));
-  if (auto filled = fill_lane(owner->jit()); !filled) return tl::unexpected<JitError>(filled.error());
-  return shown(owner, owner->jit().session(), start);
+  const PreparedModel prepared = shown(owner, owner->jit().session(), start);
+  if (auto filled = fill_batch(owner->jit(), limits_of(request)); !filled)
+    return tl::unexpected<JitError>(filled.error());
+  return prepared;
 }
 
 Result<PreparedModel> prepare_head(const ModelRequest& request, GigaAmHead head) {
   TANDEM_TRY(source, source_of(request, WeightFile("--weights")));
-  TANDEM_TRY(model, model_of(source, head));
+  TANDEM_TRY(model, model_of(source, request, head));
   const auto start = Clock::now();
-  TANDEM_TRY(recognizer, GigaAmRecognizer::create(model, {1, kShownFrames, true}, request.config));
+  TANDEM_TRY(recognizer, GigaAmRecognizer::create(model, limits_of(request), request.config));
   const auto owner = std::make_shared<GigaAmRecognizer>(std::move(recognizer));
-  if (auto filled = fill_lane(owner->jit()); !filled) return tl::unexpected<JitError>(filled.error());
-  return shown(owner, owner->jit().session(), start);
+  const PreparedModel prepared = shown(owner, owner->jit().session(), start);
+  if (auto filled = fill_batch(owner->jit(), limits_of(request)); !filled)
+    return tl::unexpected<JitError>(filled.error());
+  return prepared;
 }
 
 Result<PreparedModel> prepare_speech(const ModelRequest& request) {
   TANDEM_TRY(source, source_of(request, WeightFile("--weights")));
-  TANDEM_TRY(model, model_of(source, GigaAmHead::kCtc));
+  TANDEM_TRY(model, model_of(source, request, GigaAmHead::kCtc));
   const auto start = Clock::now();
   const auto owner = std::make_shared<GigaAmSpeechJit>(model);
-  const int64_t n = 5 * source.config.mel.sample_rate;
+  TANDEM_TRY(n, samples_of(request, source.config.mel, 5));
   owner->with_n_fixed(n);
   if (auto done = owner->prepare_with_config(InputSpec{{n}, DType::kI16}, request.config); !done)
     return tl::unexpected<JitError>(done.error());
   return shown(owner, owner->session(), start);
+}
+
+/// The published v3 models, without what they have learnt.
+constexpr const char* kPublishedSizes = R"({
+  "preprocessor": {"features": 64, "n_fft": 320, "win_length": 320, "hop_length": 160, "center": false},
+  "encoder": {"feat_in": 64, "n_layers": 16, "d_model": 768, "subsampling": "conv1d", "subs_kernel_size": 5,
+    "subsampling_factor": 4, "ff_expansion_factor": 4, "self_attention_model": "rotary", "pos_emb_max_len": 5000,
+    "n_heads": 16, "conv_kernel_size": 5, "conv_norm_type": "layer_norm"},
+  "head": {"type": "HEAD", "num_classes": 34}})";
+
+Result<WeightFile> seeded_source(const ModelRequest& request, bool rnnt) {
+  std::string text = kPublishedSizes;
+  text.replace(text.find("HEAD"), 4, rnnt ? "rnnt" : "ctc");
+  if (!request.options.empty()) text = request.options.dump();
+  TANDEM_TRY(config, parse_gigaam_config(text, request.options.empty() ? "built in" : "--config"));
+  TANDEM_TRY(file, seeded_gigaam_weights(config, 1));
+  file.metadata()["config"] = text;
+  return file;
 }
 
 }  // namespace
@@ -332,6 +376,9 @@ std::vector<BuiltInModel> gigaam_models() {
     const bool samples_only = model.name == "gigaam-mel" || model.name == "gigaam-e2e";
     model.inputs = samples_only ? Names{"pcm"} : Names{"mel", "mel_lengths", "pcm"};
     model.takes_weights_from_inputs = true;
+    model.variables = samples_only ? Names{"n"} : Names{"b", "t"};
+    const bool rnnt = model.name == "gigaam-rnnt";
+    model.seeded_weights = [rnnt](const ModelRequest& request) { return seeded_source(request, rnnt); };
   }
   return models;
 }

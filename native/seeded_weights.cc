@@ -45,7 +45,7 @@ Range range_of(const WeightNeed& need) {
     if (ends(name, "running_var")) return {0.5, 1.0};
     return {0.25, ends(name, "weight") ? 1.0 : 0.0};
   }
-  if (contains(name.substr(name.rfind('.')), "bias")) return {0.125, 0.0};
+  if (contains(name.substr(name.rfind('.') + 1), "bias")) return {0.125, 0.0};
   int64_t fan_in = 1;
   for (size_t i = 1; i < need.shape.size(); ++i) fan_in *= need.shape[i];
   const double usual = std::sqrt(3.0 / static_cast<double>(fan_in));

@@ -1,0 +1,137 @@
+// `tandem weights` and `tandem bench` as a user runs them.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "native/seeded_weights.h"
+#include "native/weight_files.h"
+#include "tests/support/golden.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kConfig =
+    R"({"encoder": {"n_layers": 1, "d_model": 64, "n_heads": 2, "subsampling": "conv1d", "subs_kernel_size": 5,
+        "conv_norm_type": "layer_norm", "conv_kernel_size": 5}, "head": {"type": "ctc", "num_classes": 5}})";
+
+class ToolWeights : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "tandem-tool-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    std::ofstream(path("config.json")) << kConfig;
+  }
+  void TearDown() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string text_of(const std::string& name) const {
+    std::ifstream stream(path(name));
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  int run(const std::string& arguments) const {
+    const int status = std::system(
+        ("'" TANDEM_BINARY_DIR "/tandem' " + arguments + " >'" + path("out") + "' 2>'" + path("error") + "'").c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  void expect_refused(const std::string& arguments, const std::string& words) const {
+    SCOPED_TRACE(arguments);
+    EXPECT_EQ(run(arguments), 2);
+    EXPECT_EQ(text_of("out"), "");
+    EXPECT_NE(text_of("error").find(words), std::string::npos) << text_of("error");
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(ToolWeights, AreListedWithWhatAModelMissesAndDoesNotWant) {
+  const auto config = parse_gigaam_config(kConfig, "test");
+  ASSERT_TRUE(config);
+  const auto weights = seeded_gigaam_weights(*config, 1);
+  ASSERT_TRUE(weights);
+  std::vector<WeightTensor> tensors = weights->tensors();
+  ASSERT_TRUE(write_safetensors_file(path("good.safetensors"), tensors, {{"config", kConfig}}));
+  EXPECT_EQ(run("weights '" + path("good.safetensors") + "'"), 0) << text_of("error");
+  std::string out = text_of("out");
+  EXPECT_NE(out.find("encoder.pre_encode.conv.0.weight f32 [64, 64, 5] 81920 bytes\n"), std::string::npos) << out;
+  EXPECT_NE(out.find(std::to_string(tensors.size()) + " tensors, "), std::string::npos);
+  EXPECT_NE(out.find("Missing: 0\nWrong: 0\nSurplus: 0\nThe weights fit the configuration\n"), std::string::npos)
+      << out;
+
+  std::erase_if(tensors, [](const WeightTensor& tensor) { return tensor.name == "encoder.layers.0.norm_out.bias"; });
+  for (WeightTensor& tensor : tensors) {
+    if (tensor.name == "encoder.layers.0.conv.batch_norm.weight") tensor.name = "model.encoder.layers.0.strange.weight";
+    if (tensor.name == "head.decoder_layers.0.bias") tensor.shape = {5, 1};
+  }
+  std::filesystem::create_directory(path("bare"));  // Where no config.json lies beside the weights.
+  ASSERT_TRUE(write_safetensors_file(path("bare/bad.safetensors"), tensors));
+  EXPECT_EQ(run("weights '" + path("bare/bad.safetensors") + "'"), 0);
+  EXPECT_NE(text_of("out").find("No configuration"), std::string::npos);
+  EXPECT_EQ(run("weights '" + path("bare/bad.safetensors") + "' --config '" + path("config.json") + "'"), 0);
+  out = text_of("out");
+  EXPECT_NE(out.find("Missing: 2\n"), std::string::npos) << out;
+  EXPECT_NE(out.find("\"encoder.layers.0.norm_out.bias\" f32 [64]"), std::string::npos);
+  EXPECT_NE(out.find("Wrong: 1\n  \"head.decoder_layers.0.bias\" is f32 [5, 1]"), std::string::npos);
+  EXPECT_NE(out.find("Surplus: 1\n  model.encoder.layers.0.strange.weight\n"), std::string::npos);
+  EXPECT_NE(out.find("The weights do not fit"), std::string::npos);
+}
+
+TEST_F(ToolWeights, BenchPrintsOneJsonObject) {
+  const std::string config = " --config '" + path("config.json") + "'";
+  for (const char* dtype : {"f32", "f16", "bf16", "int8"}) {
+    ASSERT_EQ(run("bench gigaam-ctc --json --steps 3 --vars b=2,t=31 --threads 1 --isa sse --weights-dtype " +
+                  std::string(dtype) + config),
+              0)
+        << text_of("error");
+    const json result = json::parse(text_of("out"));
+    EXPECT_EQ(result["model"], "gigaam-ctc");
+    EXPECT_EQ(result["weights"], "seeded random");
+    EXPECT_EQ(result["weights_dtype"], dtype);
+    EXPECT_EQ(result["vars"]["b"], 2);
+    EXPECT_EQ(result["vars"]["t"], 31);
+    EXPECT_EQ(result["threads"], 1);
+    for (const char* key : {"median", "min", "p99"}) EXPECT_GT(result["step_us"][key].get<double>(), 0) << key;
+    EXPECT_GT(result["prepare_ms"]["cold"].get<double>(), result["prepare_ms"]["warm"].get<double>());
+    EXPECT_GT(result["flops"].get<int64_t>(), 1000000);
+    EXPECT_GT(result["bytes"].get<int64_t>(), 100000);
+    EXPECT_GT(result["peak_memory_bytes"]["warm"].get<int64_t>(), result["arena_bytes"].get<int64_t>());
+  }
+  expect_refused("bench gigaam-ctc --vars b=1,u=3" + config,
+                 "--vars names \"u\", but gigaam-ctc has the variables b, t");
+  expect_refused("bench gigaam-ctc --vars b=one" + config, "--vars has \"b=one\"");
+  expect_refused("bench gigaam-ctc --vars b=1,b=2" + config, "names \"b\" twice");
+  expect_refused("bench gigaam-ctc --vars t=0" + config, "0 mel frames");
+  expect_refused("bench gigaam-mel --vars n=1" + config, "n is 1 samples");
+  expect_refused("bench silero-v6-16k --vars b=1", "has no variables");
+  expect_refused("bench gigaam-ctc --weights-dtype i4" + config, "use f32, f16, bf16 or int8");
+  expect_refused("bench silero-v6-16k --weights-dtype f16", "are kept as they are");
+}
+
+TEST_F(ToolWeights, RunKeepsThemAsItIsTold) {
+  const std::string golden = testing::golden_path("gigaam/ctc_tiny.safetensors");
+  const auto encoded = [&](const std::string& dtype) {
+    EXPECT_EQ(run("run gigaam-encoder --inputs '" + golden + "' --outputs '" + path("out.safetensors") +
+                  "' --weights-dtype " + dtype),
+              0)
+        << text_of("error");
+    return *(*read_weight_file(path("out.safetensors"))->get("encoded"))->values<float>();
+  };
+  const std::vector<float> exact = encoded("f32"), half = encoded("f16");
+  ASSERT_EQ(exact.size(), half.size());
+  EXPECT_NE(exact, half);
+  for (size_t i = 0; i < exact.size(); i++) ASSERT_NEAR(exact[i], half[i], 0.02);
+}
+
+}  // namespace
+}  // namespace tandem
