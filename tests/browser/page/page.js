@@ -71,16 +71,6 @@ window.checks = {
   async largeMemory() {
     return checkLargeMemory(createEngine, new Uint8Array(await bytes(weights('v5'))));
   },
-  /** Engines that come and go; what stays of them is counted from outside. */
-  async engines(count) {
-    const data = await bytes(weights('v5'));
-    for (let i = 0; i < count; i++) {
-      const engine = await createEngine();
-      const vad = await engine.loadSileroVad({ weights: data });
-      vad.step(new Float32Array(512));
-      engine.destroy();
-    }
-  },
   /** Preparing in a worker: how often the page's own work came to its turn meanwhile, and whether results agree. */
   async beside() {
     const remote = await createWorkerEngine();
