@@ -1,7 +1,5 @@
 // tandem transcribe: what is said in sound files.
 
-#include <cmath>
-#include <cstdio>
 #include <memory>
 
 #include "core/base/text.h"
@@ -16,9 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Full scale is 1; recordings that were normalised in some other way stay below this.
-constexpr float kHighestPeak = 8;
-
 constexpr const char* kFooter =
     "--weights holds the model: model.safetensors (or an index of several), config.json unless the weights carry "
     "their\n"
@@ -32,12 +27,6 @@ constexpr const char* kFooter =
     "Exit codes: 0 success; 1 the machine failed; 2 an option, file or weight is not right. A file that fails does "
     "not\n"
     "take the others with it.";
-
-float peak_of(std::span<const float> samples) {
-  float peak = 0;
-  for (const float sample : samples) peak = std::max(peak, std::fabs(sample));
-  return peak;
-}
 
 class TranscribeCommand {
  public:
@@ -81,7 +70,7 @@ class TranscribeCommand {
         exit_code = std::max<int>(exit_code, report_error(written.error()));
     }
     report_target_notes(config_);
-    report_speed();
+    report_speed({sound_seconds_, compute_seconds_, prepare_seconds_}, config_);
     return exit_code;
   }
 
@@ -123,8 +112,7 @@ class TranscribeCommand {
         continue;
       }
       if (!sound->note.empty()) report_note(sound->note);
-      if (const float peak = peak_of(sound->samples); peak > kHighestPeak)
-        report_note(concat("samples of ", files_[i], " reach ", peak, "; expected -1 to 1"));
+      note_high_peak(files_[i], sound->samples);
       const Clock::time_point start = Clock::now();
       ProgressBar bar(files_[i]);
       transcriber.add(std::move(*sound), report, [&bar](int64_t done, int64_t total) { bar.show(done, total); });
@@ -139,13 +127,6 @@ class TranscribeCommand {
       else if (report.failure->message.find(report.file) == std::string::npos)
         report.failure->message = concat(report.file, ": ", report.failure->message);
     }
-  }
-
-  void report_speed() const {
-    if (sound_seconds_ <= 0) return;
-    std::fprintf(stderr, "%.1f s of sound in %.3f s: real-time factor %.5f (%s; prepared in %.0f ms)\n", sound_seconds_,
-                 compute_seconds_, compute_seconds_ / sound_seconds_, target_text(config_).c_str(),
-                 prepare_seconds_ * 1000);
   }
 
   std::vector<std::string> files_;

@@ -1,13 +1,12 @@
 // tandem vad: finds speech in sound files.
 
 #include <chrono>
-#include <cmath>
-#include <cstdio>
 #include <map>
 #include <memory>
 
 #include "core/base/text.h"
 #include "native/command.h"
+#include "native/progress.h"
 #include "native/resample.h"
 #include "native/silero_target.h"
 #include "native/sound_file.h"
@@ -22,43 +21,11 @@ constexpr const char* kSeveralFiles =
     "named on standard error, gives its exit code when all others are done, and is {file, error {code, message}} in\n"
     "json; it has no lines in csv and text.";
 
-/// Full scale is 1; recordings that were normalised in some other way stay below this.
-constexpr float kHighestPeak = 8;
-
 tl::unexpected<JitError> of_file(const std::string& file, const JitError& error) {
   return fail(error.code, concat(file, ": ", error.message));
 }
 
-float peak_of(std::span<const float> samples) {
-  float peak = 0;
-  for (const float sample : samples) peak = std::max(peak, std::fabs(sample));
-  return peak;
-}
-
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-/// Rewrites one line of a terminal; silent elsewhere and for what is done in a moment.
-class Progress {
- public:
-  Progress(std::string file, int64_t total) : file_(std::move(file)), total_(total), terminal_(error_is_terminal()) {}
-  ~Progress() {
-    if (shown_) std::fprintf(stderr, "\r\033[K");
-  }
-  void show(int64_t done) {
-    if (!terminal_ || seconds_since(last_) < 0.2) return;
-    last_ = Clock::now();
-    shown_ = true;
-    std::fprintf(stderr, "\r\033[K%s: %d %%", file_.c_str(), static_cast<int>(done * 100 / total_));
-  }
-
- private:
-  std::string file_;
-  int64_t total_;
-  bool terminal_;
-  bool shown_ = false;
-  Clock::time_point last_ = Clock::now();
-};
 
 class VadCommand {
  public:
@@ -104,15 +71,14 @@ class VadCommand {
     if (auto written = write_standard_output(format_segments(reports, form)); !written)
       exit_code = std::max<int>(exit_code, report_error(written.error()));
     report_target_notes(config_);
-    report_speed();
+    report_speed({sound_seconds_, compute_seconds_, prepare_seconds_}, config_);
     return exit_code;
   }
 
   Result<SegmentReport> detect(const std::string& file) {
     TANDEM_TRY(sound, raw_.empty() ? read_sound_file(file) : read_raw_file(file, raw_format_));
     if (!sound.note.empty()) report_note(sound.note);
-    if (const float peak = peak_of(sound.samples); peak > kHighestPeak)
-      report_note(concat("samples of ", file, " reach ", peak, "; expected -1 to 1"));
+    note_high_peak(file, sound.samples);
     SavedProbabilities found;
     found.file = file;
     found.model = version_;
@@ -137,13 +103,13 @@ class VadCommand {
 
   Result<void> run_model(SileroVad& vad, std::span<const float> samples, SavedProbabilities& found) {
     if (auto reset = vad.reset(); !reset) return reset;
-    Progress progress(found.file, static_cast<int64_t>(samples.size()));
+    ProgressBar progress(found.file);
     const auto keep = [&](float probability) { found.probabilities.push_back(static_cast<double>(probability)); };
     constexpr size_t kPiece = 16384;
     for (size_t at = 0; at < samples.size(); at += kPiece) {
       const auto piece = samples.subspan(at, std::min(kPiece, samples.size() - at));
       if (auto pushed = vad.push(piece, keep); !pushed) return pushed;
-      progress.show(static_cast<int64_t>(at));
+      progress.show(static_cast<int64_t>(at), static_cast<int64_t>(samples.size()));
     }
     return vad.flush(keep);
   }
@@ -160,13 +126,6 @@ class VadCommand {
     if (!*model)
       return fail(model->error().code, concat("the model for ", rate, " Hz could not be loaded, as said before"));
     return &**model;
-  }
-
-  void report_speed() const {
-    if (sound_seconds_ <= 0) return;
-    std::fprintf(stderr, "%.1f s of sound in %.3f s: real-time factor %.5f (%s; prepared in %.0f ms)\n", sound_seconds_,
-                 compute_seconds_, compute_seconds_ / sound_seconds_, target_text(config_).c_str(),
-                 prepare_seconds_ * 1000);
   }
 
   std::vector<std::string> files_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -83,6 +84,20 @@ Result<std::vector<VariableValue>> parse_variables(std::string_view text) {
 }
 
 void report_note(const std::string& note) { std::fprintf(stderr, "tandem: note: %s\n", printable(note, "\n").c_str()); }
+
+void note_high_peak(const std::string& file, std::span<const float> samples) {
+  // Recordings that were normalised in some other way stay below this.
+  constexpr float kHighest = 8;
+  float peak = 0;
+  for (const float sample : samples) peak = std::max(peak, std::fabs(sample));
+  if (peak > kHighest) report_note(concat("samples of ", file, " reach ", peak, "; expected -1 to 1"));
+}
+
+void report_speed(const CommandTimes& times, const PrepareConfig& config) {
+  if (times.sound <= 0) return;
+  std::fprintf(stderr, "%.1f s of sound in %.3f s: real-time factor %.5f (%s; prepared in %.0f ms)\n", times.sound,
+               times.compute, times.compute / times.sound, target_text(config).c_str(), times.prepare * 1000);
+}
 
 Result<void> write_standard_output(std::string_view text) {
   const bool good = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;

@@ -2,6 +2,7 @@
 
 #include <CLI/App.hpp>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "core/audio/segmentation.h"
@@ -58,6 +59,14 @@ struct TargetOptions {
 void add_threads_option(CLI::App& command, TargetOptions& options);
 /// "native avx512, fast": what a plan is made for.
 std::string target_text(const PrepareConfig& config);
+/// Notes samples far beyond full scale, which is 1: they were normalised in no usual way.
+void note_high_peak(const std::string& file, std::span<const float> samples);
+/// How long the recordings of a command last, and how long working on them and preparing took; seconds.
+struct CommandTimes {
+  double sound, compute, prepare;
+};
+/// The real-time factor on standard error; nothing when there was no sound.
+void report_speed(const CommandTimes& times, const PrepareConfig& config);
 /// Notes what the target has to say once it is in use: that kernels are not cached.
 void report_target_notes(const PrepareConfig& config);
 
