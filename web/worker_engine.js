@@ -74,7 +74,10 @@ class WorkerEngine {
   }
 }
 
-class WorkerVad {
+const CALL = Symbol('call');
+
+/** An object that lives in the worker, known there by its number. */
+class WorkerObject {
   #engine;
   #number;
 
@@ -84,50 +87,44 @@ class WorkerVad {
     Object.assign(this, facts);
   }
 
-  step(samples) {
-    return this.#engine.call('step', this.#number, samples);
-  }
-  process(samples) {
-    return this.#engine.call('process', this.#number, samples);
-  }
-  flush() {
-    return this.#engine.call('flush', this.#number);
-  }
-  state() {
-    return this.#engine.call('state', this.#number);
-  }
-  reset() {
-    return this.#engine.call('reset', this.#number);
-  }
-  executeProfiled(options) {
-    return this.#engine.call('executeProfiled', this.#number, options);
+  [CALL](method, ...values) {
+    return this.#engine.call(method, this.#number, ...values);
   }
   destroy() {
-    return this.#engine.call('destroyObject', this.#number);
+    return this[CALL]('destroyObject');
   }
 }
 
-class WorkerGraph {
-  #engine;
-  #number;
-
-  constructor(engine, { number, ...facts }) {
-    this.#engine = engine;
-    this.#number = number;
-    Object.assign(this, facts);
+class WorkerVad extends WorkerObject {
+  step(samples) {
+    return this[CALL]('step', samples);
   }
+  process(samples) {
+    return this[CALL]('process', samples);
+  }
+  flush() {
+    return this[CALL]('flush');
+  }
+  state() {
+    return this[CALL]('state');
+  }
+  reset() {
+    return this[CALL]('reset');
+  }
+  executeProfiled(options) {
+    return this[CALL]('executeProfiled', options);
+  }
+}
 
+class WorkerGraph extends WorkerObject {
   run(inputs, variables) {
-    return this.#engine.call('run', this.#number, inputs, variables);
+    return this[CALL]('run', inputs, variables);
   }
   executeProfiled(inputs, variables, options) {
-    return this.#engine.call('profileGraph', this.#number, inputs, variables, options);
+    return this[CALL]('profileGraph', inputs, variables, options);
   }
   moduleBytes() {
-    return this.#engine.call('moduleBytes', this.#number);
-  }
-  destroy() {
-    return this.#engine.call('destroyObject', this.#number);
+    return this[CALL]('moduleBytes');
   }
 }
 
