@@ -1,58 +1,23 @@
 // `tandem weights` and `tandem bench` as a user runs them.
 
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "native/seeded_weights.h"
-#include "native/weight_files.h"
-#include "tests/support/golden.h"
+#include "tests/support/tool_fixture.h"
 
 namespace tandem {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kConfig =
     R"({"encoder": {"n_layers": 1, "d_model": 64, "n_heads": 2, "subsampling": "conv1d", "subs_kernel_size": 5,
         "conv_norm_type": "layer_norm", "conv_kernel_size": 5}, "head": {"type": "ctc", "num_classes": 5}})";
 
-class ToolWeights : public ::testing::Test {
+class ToolWeights : public testing::Tool {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "tandem-tool-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    std::ofstream(path("config.json")) << kConfig;
+    Tool::SetUp();
+    write("config.json", kConfig);
   }
-  void TearDown() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  std::string text_of(const std::string& name) const {
-    std::ifstream stream(path(name));
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-  int run(const std::string& arguments) const {
-    const int status = std::system(
-        ("'" TANDEM_BINARY_DIR "/tandem' " + arguments + " >'" + path("out") + "' 2>'" + path("error") + "'").c_str());
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-  void expect_refused(const std::string& arguments, const std::string& words) const {
-    SCOPED_TRACE(arguments);
-    EXPECT_EQ(run(arguments), 2);
-    EXPECT_EQ(text_of("out"), "");
-    EXPECT_NE(text_of("error").find(words), std::string::npos) << text_of("error");
-  }
-
-  fs::path folder_;
 };
 
 TEST_F(ToolWeights, AreListedWithWhatAModelMissesAndDoesNotWant) {
@@ -62,8 +27,8 @@ TEST_F(ToolWeights, AreListedWithWhatAModelMissesAndDoesNotWant) {
   ASSERT_TRUE(weights);
   std::vector<WeightTensor> tensors = weights->tensors();
   ASSERT_TRUE(write_safetensors_file(path("good.safetensors"), tensors, {{"config", kConfig}}));
-  EXPECT_EQ(run("weights '" + path("good.safetensors") + "'"), 0) << text_of("error");
-  std::string out = text_of("out");
+  EXPECT_EQ(run("weights '" + path("good.safetensors") + "'").exit_code, 0) << read(path("error"));
+  std::string out = read(path("out"));
   EXPECT_NE(out.find("encoder.pre_encode.conv.0.weight f32 [64, 64, 5] 81920 bytes\n"), std::string::npos) << out;
   EXPECT_NE(out.find(std::to_string(tensors.size()) + " tensors, "), std::string::npos);
   EXPECT_NE(out.find("Missing: 0\nWrong: 0\nSurplus: 0\nThe weights fit the configuration\n"), std::string::npos)
@@ -76,10 +41,10 @@ TEST_F(ToolWeights, AreListedWithWhatAModelMissesAndDoesNotWant) {
   }
   std::filesystem::create_directory(path("bare"));  // Where no config.json lies beside the weights.
   ASSERT_TRUE(write_safetensors_file(path("bare/bad.safetensors"), tensors));
-  EXPECT_EQ(run("weights '" + path("bare/bad.safetensors") + "'"), 0);
-  EXPECT_NE(text_of("out").find("No configuration"), std::string::npos);
-  EXPECT_EQ(run("weights '" + path("bare/bad.safetensors") + "' --config '" + path("config.json") + "'"), 0);
-  out = text_of("out");
+  EXPECT_EQ(run("weights '" + path("bare/bad.safetensors") + "'").exit_code, 0);
+  EXPECT_NE(read(path("out")).find("No configuration"), std::string::npos);
+  EXPECT_EQ(run("weights '" + path("bare/bad.safetensors") + "' --config '" + path("config.json") + "'").exit_code, 0);
+  out = read(path("out"));
   EXPECT_NE(out.find("Missing: 2\n"), std::string::npos) << out;
   EXPECT_NE(out.find("\"encoder.layers.0.norm_out.bias\" f32 [64]"), std::string::npos);
   EXPECT_NE(out.find("Wrong: 1\n  \"head.decoder_layers.0.bias\" is f32 [5, 1]"), std::string::npos);
@@ -91,10 +56,11 @@ TEST_F(ToolWeights, BenchPrintsOneJsonObject) {
   const std::string config = " --config '" + path("config.json") + "'";
   for (const char* dtype : {"f32", "f16", "bf16", "int8"}) {
     ASSERT_EQ(run("bench gigaam-ctc --json --steps 3 --vars b=2,t=31 --threads 1 --isa sse --weights-dtype " +
-                  std::string(dtype) + config),
+                  std::string(dtype) + config)
+                  .exit_code,
               0)
-        << text_of("error");
-    const json result = json::parse(text_of("out"));
+        << read(path("error"));
+    const json result = json::parse(read(path("out")));
     EXPECT_EQ(result["model"], "gigaam-ctc");
     EXPECT_EQ(result["weights"], "seeded random");
     EXPECT_EQ(result["weights_dtype"], dtype);
@@ -122,9 +88,10 @@ TEST_F(ToolWeights, RunKeepsThemAsItIsTold) {
   const std::string golden = testing::golden_path("gigaam/ctc_tiny.safetensors");
   const auto encoded = [&](const std::string& dtype) {
     EXPECT_EQ(run("run gigaam-encoder --inputs '" + golden + "' --outputs '" + path("out.safetensors") +
-                  "' --weights-dtype " + dtype),
+                  "' --weights-dtype " + dtype)
+                  .exit_code,
               0)
-        << text_of("error");
+        << read(path("error"));
     return *(*read_weight_file(path("out.safetensors"))->get("encoded"))->values<float>();
   };
   const std::vector<float> exact = encoded("f32"), half = encoded("f16");
