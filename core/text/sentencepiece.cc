@@ -88,7 +88,7 @@ class ModelReader {
     while (message.next()) {
       switch (message.tag()) {
         case kSpaceAsSuffix:
-          if (message.get_bool())
+          if (get_flag(message))
             invalid("its pieces have their spaces at the end (treat_whitespace_as_suffix)", ErrorCode::kUnsupported);
           break;
         case kUnknownText:
@@ -105,10 +105,10 @@ class ModelReader {
     while (message.next()) {
       switch (message.tag()) {
         case kAddFirstSpace:
-          result_.adds_first_space = message.get_bool();
+          result_.adds_first_space = get_flag(message);
           break;
         case kRemoveSpaces:
-          result_.removes_spaces = message.get_bool();
+          result_.removes_spaces = get_flag(message);
           break;
         default:
           message.skip();

@@ -9,3 +9,10 @@
                : throw ::tandem::TensorError("a field has the wrong wire type", ::tandem::ErrorCode::kInvalidFormat))
 
 #include <protozero/pbf_reader.hpp>  // IWYU pragma: export
+
+namespace tandem {
+
+/// The value of a bool field. protozero's get_bool() looks at its first byte before it looks for the end of the data.
+inline bool get_flag(protozero::pbf_reader& message) { return message.get_uint64() != 0; }
+
+}  // namespace tandem
