@@ -7,7 +7,7 @@ namespace tandem::reference {
 
 namespace {
 
-constexpr DType kF32 = DType::kF32;
+constexpr DType kF32 = DType::kF32, kF64 = DType::kF64;
 
 Fill numbers() { return uniform(-2, 2, 3); }
 
@@ -35,8 +35,21 @@ void add_lengths(CaseBuilder& builder) {
   builder.add("found/limit behind the first part", Tolerance::kBounded, {concat({first, y, y}, 1)}, false, {{"t", 7}});
 }
 
+/// A tile's second vector lay beyond the end as a whole, and its lanes were loaded one by one.
+void add_gathered_lanes(CaseBuilder& builder) {
+  const Index b = Index::variable("b", 1, 21);
+  const Tensor x = builder.input({1, 1, b + 6}, kF64, numbers());
+  const Tensor y = builder.input({1, b + 5, 2, 1}, kF64, uniform(-2, 2, 4));
+  const Tensor windows = x.window(2, 2).reshape({1, 1, 1, b + 5, 2}).permute({0, 3, 1, 4, 2});
+  builder.add("found/contraction whose second vector of a tile lies beyond the end, gathered", Tolerance::kBounded,
+              {matmul(windows.reshape({1, b + 5, 1, 2}), y)}, false, {{"b", 1}});
+}
+
 }  // namespace
 
-void add_found_cases(CaseBuilder& builder) { add_lengths(builder); }
+void add_found_cases(CaseBuilder& builder) {
+  add_lengths(builder);
+  add_gathered_lanes(builder);
+}
 
 }  // namespace tandem::reference
