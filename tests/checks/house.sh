@@ -66,6 +66,15 @@ report "includes point backward only, from the root" "$([ ${#cpp[@]} -eq 0 ] || 
 mapfile -t demos < <(select_files '^demo/.*\.(cc|h)$')
 report "demos include public headers only" "$(search '#include "' "${demos[@]}")"
 
+# The last column of the wrapper's table names the suites that test each row.
+suites() { awk -F '|' 'NF > 4 { print $(NF - 1) }' core/jit/wrapper_table.md | grep -o '`[^`]*`' | tr -d '`' | sort -u; }
+report "every suite that the wrapper's table names exists" "$(suites | while read -r suite; do
+  case "$suite" in
+    */) [ -d "tests/$suite" ] || echo "core/jit/wrapper_table.md: no folder tests/$suite" ;;
+    *) grep -rqE "^TEST(_F|_P)?\($suite," tests || echo "core/jit/wrapper_table.md: no suite $suite" ;;
+  esac
+done)$(awk -F '|' 'NF > 4 && $2 !~ /^ there |^---/ && $(NF - 1) !~ /`/ { print FILENAME ":" FNR ": no test" }' core/jit/wrapper_table.md)"
+
 format=$(command -v clang-format-22 || true)
 if [ -z "$format" ]; then
   report "clang-format" "clang-format-22 is missing; run tools/setup.sh lint"
