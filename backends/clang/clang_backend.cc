@@ -184,6 +184,7 @@ void ClangBackendImplementation::compile_units(std::vector<Unit>& units, const C
   }
   work();
   for (std::thread& helper : helpers) helper.join();
+  if (!missing.empty()) rest_compiler();
 }
 
 Result<std::unique_ptr<LoadedCode>> ClangBackendImplementation::load(std::vector<Unit>& units, size_t kernel_count) {

@@ -1,10 +1,14 @@
 #include "backends/clang/compiler_loader.h"
 
 #include <dlfcn.h>
+#include <link.h>
+#include <malloc.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <climits>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -93,7 +97,29 @@ Result<CompileFunction> load_plugin(const std::string& plugin) {
              kPluginName));
 }
 
+/// Drops the pages of one shared library that nobody can have written to.
+int drop_clean_pages(dl_phdr_info* library, size_t, void*) {
+  const char* name = library->dlpi_name;
+  if (std::strstr(name, "libclang") == nullptr && std::strstr(name, "libLLVM") == nullptr) return 0;
+  const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  for (int i = 0; i < library->dlpi_phnum; i++) {
+    const ElfW(Phdr) & segment = library->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
+    const uintptr_t begin = (library->dlpi_addr + segment.p_vaddr + page - 1) / page * page;
+    const uintptr_t end = (library->dlpi_addr + segment.p_vaddr + segment.p_memsz) / page * page;
+    if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
+  return 0;
+}
+
 }  // namespace
+
+void rest_compiler() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
+  ::dl_iterate_phdr(&drop_clean_pages, nullptr);
+}
 
 bool compiler_loaded() { return g_loaded; }
 

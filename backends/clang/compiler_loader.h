@@ -21,4 +21,9 @@ Result<std::vector<uint8_t>> compile_c(const std::string& source, const std::str
 /// Has any call loaded the plugin? A warm start must not.
 bool compiler_loaded();
 
+/// Gives the system back what the compiler holds between two compilations: heap that is free, and pages of its code,
+/// which come from the page cache when they are wanted again. About 70 MB, which packing large weights can then have.
+/// May be called while other threads compile.
+void rest_compiler();
+
 }  // namespace tandem

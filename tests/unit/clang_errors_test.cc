@@ -220,6 +220,26 @@ TEST(ClangErrors, CompilingAgainAndAgainKeepsMemoryFlat) {
 #endif
 }
 
+/// Pages of mapped files that are in memory for this process.
+int64_t resident_file_pages() {
+  int64_t size = 0, resident = 0, from_files = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident >> from_files;
+  return from_files;
+}
+
+TEST(ClangErrors, ACompilerAtRestGivesItsCodeBackAndCompilesAgain) {
+  const std::string source = "int f(int x) { return x * x + 7; }";
+  const auto first = compile(source);
+  ASSERT_TRUE(first);
+  const int64_t before = resident_file_pages();
+  rest_compiler();
+  // libclang-cpp and libLLVM hold 70 MB while they compile.
+  EXPECT_LT((resident_file_pages() - before) * 4096, -(20 << 20));
+  const auto again = compile(source);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(*again, *first);
+}
+
 TEST(ClangErrors, BackendWorksFromSeveralThreads) {
   auto backend = test::uncached_backend();
   std::vector<std::thread> threads;
