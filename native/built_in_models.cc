@@ -2,8 +2,8 @@
 
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "core/base/json_input.h"
 #include "core/base/text.h"
 #include "native/byte_input.h"
 #include "native/gigaam_models.h"
@@ -99,10 +99,10 @@ Result<nlohmann::json> read_model_options(const std::string& path) {
   if (path.empty()) return nlohmann::json::object();
   TANDEM_TRY(bytes, read_all_bytes(path, kMostJsonBytes));
   const auto* begin = reinterpret_cast<const char*>(bytes.data());
-  nlohmann::json options = nlohmann::json::parse(begin, begin + bytes.size(), nullptr, false);
+  TANDEM_TRY(options, parse_json({begin, bytes.size()}, path));
   if (!options.is_object())
     return fail(ErrorCode::kInvalidFormat, concat("the options in ", path, " are not a JSON object"));
-  return options;
+  return std::move(options);
 }
 
 Result<std::optional<DType>> parse_weights_dtype(const BuiltInModel& model, const std::string& text) {

@@ -9,17 +9,17 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/base/json_input.h"
 #include "core/base/text.h"
+#include "native/byte_input.h"
 #include "native/weight_files.h"
 
 namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 constexpr const char* kIndexName = "model.safetensors.index.json";
 constexpr const char* kFileName = "model.safetensors";
@@ -53,9 +53,9 @@ Result<WeightFile> read_mapped(const std::string& path) {
 
 /// Names of the files in an index, each once.
 Result<std::set<std::string>> files_of_index(const std::string& path) {
-  TANDEM_TRY(source, map_file(path));
-  const auto* begin = reinterpret_cast<const char*>(source.bytes.data());
-  const json index = json::parse(begin, begin + source.bytes.size(), nullptr, false);
+  TANDEM_TRY(bytes, read_all_bytes(path, kMostJsonBytes));
+  TANDEM_TRY(parsed, parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path));
+  const nlohmann::json& index = parsed;
   const auto refuse = [&](const std::string& problem) {
     return fail(ErrorCode::kInvalidFormat, concat(path, problem));
   };
@@ -65,7 +65,7 @@ Result<std::set<std::string>> files_of_index(const std::string& path) {
   std::set<std::string> names;
   for (const auto& [tensor, file] : index["weight_map"].items()) {
     if (!file.is_string())
-      return refuse(concat(": the file of \"", tensor, "\" is ", file.dump(), "; a name is needed"));
+      return refuse(concat(": the file of \"", tensor, "\" is ", json_excerpt(file), "; a name is needed"));
     const auto name = file.get<std::string>();
     if (name.empty() || fs::path(name).filename() != fs::path(name))
       return refuse(concat(": the file \"", name, "\" of \"", tensor, "\" is not one beside the index"));

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/base/json_input.h"
 #include "core/base/text.h"
 #include "native/printable.h"
 
@@ -168,9 +169,7 @@ class SavedReader {
         return static_cast<int64_t>(value);
       }
     }
-    invalid(concat("\"", key, "\" is ",
-                   found->dump(-1, ' ', true, nlohmann::json::error_handler_t::replace).substr(0, 40),
-                   ": it must be a whole number from ", least));
+    invalid(concat("\"", key, "\" is ", json_excerpt(*found), ": it must be a whole number from ", least));
   }
 
   const nlohmann::json& object_;
@@ -209,8 +208,8 @@ std::string format_segments(std::span<const SegmentReport> reports, const Output
 }
 
 Result<SavedList> read_saved_probabilities(std::string_view text, const std::string& name) {
+  TANDEM_TRY(document, parse_json(text, name));
   try {
-    const nlohmann::json document = nlohmann::json::parse(text);
     SavedList saved;
     saved.list = document.is_array();
     if (!saved.list) {
@@ -224,11 +223,9 @@ Result<SavedList> read_saved_probabilities(std::string_view text, const std::str
     return saved;
   } catch (const TensorError& error) {
     return tl::unexpected<JitError>(error.to_error());
-  } catch (const nlohmann::json::exception& error) {
-    return fail(ErrorCode::kInvalidFormat, concat(name, " is not valid JSON: ", error.what()));
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::kMemoryLimit,
-                concat(name, ": not enough memory for this JSON text of ", text.size(), " bytes"));
+                concat(name, ": not enough memory for the probabilities in ", text.size(), " bytes of JSON"));
   }
 }
 

@@ -1,8 +1,8 @@
 #include "core/models/gigaam_config.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "core/base/json_input.h"
 #include "core/base/text.h"
 
 namespace tandem {
@@ -38,13 +38,13 @@ class Section {
     const json* value = find(key);
     if (value == nullptr) return otherwise;
     if (!value->is_number_integer())
-      throw TensorError(concat(where(key), " is ", value->dump(), "; a whole number is needed"),
+      throw TensorError(concat(where(key), " is ", json_excerpt(*value), "; a whole number is needed"),
                         ErrorCode::kInvalidFormat);
     const auto number = value->is_number_unsigned() && value->get<uint64_t>() > uint64_t{kLargestSize}
                             ? kLargestSize + 1
                             : value->get<int64_t>();
     if (number < least || number > most)
-      throw TensorError(concat(where(key), " is ", value->dump(), "; it must be from ", least, " to ", most),
+      throw TensorError(concat(where(key), " is ", json_excerpt(*value), "; it must be from ", least, " to ", most),
                         ErrorCode::kInvalidArgument);
     return number;
   }
@@ -53,7 +53,7 @@ class Section {
     const json* value = find(key);
     if (value == nullptr) return otherwise;
     if (!value->is_boolean())
-      throw TensorError(concat(where(key), " is ", value->dump(), "; true or false is needed"),
+      throw TensorError(concat(where(key), " is ", json_excerpt(*value), "; true or false is needed"),
                         ErrorCode::kInvalidFormat);
     return value->get<bool>();
   }
@@ -62,7 +62,7 @@ class Section {
   size_t choice(const std::string& key, size_t otherwise, const std::vector<std::string>& choices) {
     const json* value = find(key);
     if (value == nullptr) return otherwise;
-    const std::string text = value->is_string() ? value->get<std::string>() : value->dump();
+    const std::string text = value->is_string() ? value->get<std::string>() : json_excerpt(*value);
     const auto found = std::find(choices.begin(), choices.end(), text);
     if (found == choices.end())
       throw TensorError(
@@ -77,7 +77,7 @@ class Section {
   void finish() const {
     for (const auto& [key, value] : object_.items())
       if (key.rfind('_', 0) != 0 && std::find(known_.begin(), known_.end(), key) == known_.end())
-        throw TensorError(concat(where(key), " is ", value.dump(),
+        throw TensorError(concat(where(key), " is ", json_excerpt(value),
                                  "; this version does not know such an entry, it takes ", join(known_)),
                           ErrorCode::kUnsupported);
   }
@@ -197,9 +197,9 @@ std::vector<std::string> read_vocabulary(const json& root, const std::string& or
     throw TensorError(concat(origin, ": the vocabulary is not a list of texts"), ErrorCode::kInvalidFormat);
   for (const json& entry : *list) {
     if (!entry.is_string())
-      throw TensorError(
-          concat(origin, ": entry ", vocabulary.size(), " of the vocabulary is ", entry.dump(), "; a text is needed"),
-          ErrorCode::kInvalidFormat);
+      throw TensorError(concat(origin, ": entry ", vocabulary.size(), " of the vocabulary is ", json_excerpt(entry),
+                               "; a text is needed"),
+                        ErrorCode::kInvalidFormat);
     vocabulary.push_back(entry.get<std::string>());
   }
   return vocabulary;
@@ -247,11 +247,9 @@ int64_t ConformerConfig::encoded_frames(int64_t frames) const {
 }
 
 Result<GigaAmConfig> parse_gigaam_config(std::string_view text, const std::string& origin) {
+  TANDEM_TRY(document, parse_json(text, origin));
   try {
-    const json document = json::parse(text.begin(), text.end());
     return read_config(document, origin);
-  } catch (const json::exception& error) {
-    return fail(ErrorCode::kInvalidFormat, concat(origin, " is not valid JSON: ", error.what()));
   } catch (const TensorError& error) {
     return tl::unexpected<JitError>(error.to_error());
   }

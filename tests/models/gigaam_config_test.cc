@@ -67,6 +67,18 @@ TEST(GigaAmConfigs, RefuseWhatTheyDoNotKnowByName) {
       {R"({"preprocessor":{"n_fft":512,"win_length":400}})", ErrorCode::kUnsupported, "win_length"},
       {R"({"preprocessor":{"features":80},"encoder":{}})", ErrorCode::kInvalidArgument, "feat_in"},
   };
+  const std::string deep = std::string(1000000, '[') + std::string(1000000, ']');
+  const auto nested = parse_gigaam_config(R"({"encoder":{"d_model":)" + deep + "}}", "test.json");
+  ASSERT_FALSE(nested);
+  EXPECT_EQ(nested.error().message, "test.json cannot be read as JSON: it is nested deeper than 64 levels");
+  // A long value is cut between characters.
+  const std::string letters = "\u0431\u0432\u0433\u0434\u0435\u0436\u0437\u0438";
+  std::string many;
+  for (int i = 0; i < 100; i++) many += letters;
+  const auto cut = parse_gigaam_config(R"({"encoder":{},"labels":[["a)" + many + R"("]]})", "test.json");
+  EXPECT_NE(cut.error().message.find("[\"a" + letters + letters + letters + letters.substr(0, 8) + "...; a text"),
+            std::string::npos)
+      << cut.error().message;
   for (const Wrong& wrong : all) {
     const auto config = parse_gigaam_config(wrong.json, "test.json");
     ASSERT_FALSE(config) << wrong.json;

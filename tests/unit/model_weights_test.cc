@@ -160,6 +160,9 @@ TEST_F(ModelWeights, DamagedIndexesSayWhatIsWrong) {
   expect_refused("b.json", ErrorCode::kInvalidFormat, "is not one beside the index");
   write("c.json", R"({"weight_map": {"x": 3}})");
   expect_refused("c.json", ErrorCode::kInvalidFormat, "the file of \"x\" is 3");
+  const std::string deep = std::string(1000000, '[') + std::string(1000000, ']');
+  write("deep.json", R"({"weight_map": {"x": )" + deep + "}}");
+  expect_refused("deep.json", ErrorCode::kInvalidFormat, "deep.json cannot be read as JSON: it is nested deeper");
   write("d.json", R"({"weight_map": {"x": "gone.safetensors"}})");
   expect_refused("d.json", ErrorCode::kNotFound, "gone.safetensors");
   ASSERT_TRUE(write_safetensors_file(path("one.safetensors"), weights_.tensors()));

@@ -244,7 +244,15 @@ TEST(SavedProbabilities, RefusesWhatIsNotOne) {
   EXPECT_EQ(error(R"({"sample_rate":16000,"samples":1e300,"probs":[]})"),
             "p.json: \"samples\" is 1e+300: it must be a whole number from 0");
   EXPECT_EQ(error(R"({"sample_rate":16000.0,"samples":0,"probs":[]})"), "accepted");
-  EXPECT_EQ(error(std::string(100000, '[')).find("p.json is not valid JSON"), 0u);
+  EXPECT_EQ(error(std::string(100000, '[')), "p.json cannot be read as JSON: it is nested deeper than 64 levels");
+  // Closed again, it is valid JSON, and whatever is said about the value must not recurse into it.
+  const std::string deep = std::string(1000000, '[') + std::string(1000000, ']');
+  EXPECT_EQ(error(R"({"sample_rate":)" + deep + R"(,"samples":0,"probs":[]})"),
+            "p.json cannot be read as JSON: it is nested deeper than 64 levels");
+  EXPECT_EQ(error(R"({"sample_rate":)" + std::string(63, '[') + std::string(63, ']') + R"(,"samples":0,"probs":[]})"),
+            "p.json: \"sample_rate\" is " + std::string(60, '[') + "...: it must be a whole number from 1");
+  EXPECT_LT(error(R"({"sample_rate":16000,"samples":0,"probs":[)" + std::string(100000, '"')).size(), 300u);
+  EXPECT_LT(error(R"({"sample_rate":16000,"samples":")" + std::string(100000, 'x')).size(), 300u);
 }
 
 }  // namespace
