@@ -75,8 +75,9 @@ if(TANDEM_SANITIZE AND TARGET tandem_cross)
 endif()
 add_custom_target(tandem_sanitized DEPENDS ${sanitized})
 if(TANDEM_SANITIZE STREQUAL "thread")
-  set_property(TEST threads unit.0 unit.1 cross.random_graphs APPEND PROPERTY
-    ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/threads/suppressions.txt")
+  # The longest history: a race is reported only while it still knows where the earlier access came from.
+  set_property(TEST threads unit.0 unit.1 cross.random_graphs APPEND PROPERTY ENVIRONMENT
+    "TSAN_OPTIONS=history_size=7:suppressions=${PROJECT_SOURCE_DIR}/tests/threads/suppressions.txt")
 endif()
 
 # What the tests of the JavaScript package compare with; they run it themselves.
