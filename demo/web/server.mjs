@@ -37,14 +37,14 @@ function fileOf(folders, address) {
 
 /**
  * Serves the folders to this machine only; resolves to { url, close() }. Port 0: any that is free. `cacheControl`: how
- * long browsers may keep what they get.
+ * long browsers may keep what they get. `policy`: the content security policy; empty for none.
  */
-export function startServer(folders, port = 0, { cacheControl = 'no-cache' } = {}) {
+export function startServer(folders, port = 0, { cacheControl = 'no-cache', policy = CONTENT_SECURITY_POLICY } = {}) {
   const server = createServer((request, response) => {
     const file = fileOf(folders, request.url);
     const found = file && statSync(file, { throwIfNoEntry: false })?.isFile();
     const headers = {
-      'content-security-policy': CONTENT_SECURITY_POLICY,
+      ...(policy && { 'content-security-policy': policy }),
       'cache-control': cacheControl,
       'x-content-type-options': 'nosniff',
     };
