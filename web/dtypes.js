@@ -42,3 +42,8 @@ export const i32 = spec('i32');
 export const i64 = spec('i64');
 export const u8 = spec('u8');
 export const boolean = spec('bool');
+
+/** Several inputs, states or outputs that share a name; `spec`: what each of them is, an output's dtype alone. */
+export function arrayOf(count, spec = {}) {
+  return typeof spec === 'string' ? { count, dtype: spec } : { ...spec, count };
+}

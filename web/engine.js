@@ -1,8 +1,9 @@
 import createModule from './tandem.js';
+import { buildFor } from './build.js';
 import { wasmOf } from './bytes.js';
 import { TandemError, describe, numberOf, oneOf } from './errors.js';
 import { CompiledGraph } from './graph.js';
-import { Jit, buildFor } from './jit.js';
+import { Jit } from './jit.js';
 import { JitRecurrent } from './recurrent.js';
 import { VadIterator, speechTimestamps } from './segmentation.js';
 import { SileroVad } from './silero.js';

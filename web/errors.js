@@ -15,6 +15,7 @@ export class TandemError extends Error {
 /** What a value is, for messages. */
 export function describe(value) {
   if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return `an Array of ${value.length}`;
   if (ArrayBuffer.isView(value)) return `${value.constructor.name} of ${value.length ?? value.byteLength}`;
   if (typeof value === 'object' || typeof value === 'function') return value.constructor?.name ?? typeof value;
   return `${typeof value} ${JSON.stringify(value)}`;
@@ -31,4 +32,25 @@ export function oneOf(name, value, allowed) {
 export function numberOf(name, value) {
   if (typeof value === 'number') return value;
   throw new TandemError('InvalidArgument', `${name} is ${describe(value)}; it must be a number`);
+}
+
+/** An object by whose keys things are named; nothing is an empty one. */
+export function objectOf(what, value) {
+  if (value === undefined) return {};
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw new TandemError('InvalidArgument', `${what} is ${describe(value)}; it must be an object with names as keys`);
+}
+
+/** InvalidArgument for a key that is unknown. */
+export function checkKeys(what, object, allowed) {
+  for (const key of Object.keys(object)) {
+    if (allowed.includes(key)) continue;
+    throw new TandemError('InvalidArgument', `${what} has "${key}", which is unknown; it takes ${allowed.join(', ')}`);
+  }
+}
+
+/** A size that is a whole number from 0 on. */
+export function sizeOf(what, value, details) {
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  throw new TandemError('Variable', `${what} is ${describe(value)}; it must be a whole number from 0 on`, details);
 }

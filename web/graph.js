@@ -81,7 +81,7 @@ export class CompiledGraph {
   }
 
   /**
-   * Runs it `repetitions` times (100), kernel by kernel, and returns the mean of each: { name, origin, flops, bytes,
+   * Runs it `repetitions` times (100), kernel by kernel, and returns the mean of each: { kernel, origin, flops, bytes,
    * seconds, share }. They are put onto the page's timeline unless `marks` is false.
    */
   executeProfiled(inputs = [], variables = {}, options = {}) {

@@ -74,7 +74,8 @@ export interface Timings {
 
 /** One call of a kernel, the mean of some runs. */
 export interface KernelProfile {
-  readonly name: string;
+  /** Its name. */
+  readonly kernel: string;
   /** Where in the model it comes from. */
   readonly origin: string;
   /** Floating-point operations, and bytes read and written, at the values of the variables. */

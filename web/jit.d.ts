@@ -21,6 +21,10 @@
  *     mixer.executeWithVars({ t: 200 });                 // a variable without a value has its upper bound
  *     const y = mixer.output('y');                       // y.shape is [1, 200], y.data a Float32Array of 200
  *
+ * Several inputs, states or outputs may share a name: `bands: arrayOf(3, f32([1, 't']))`; the count may read the model, and
+ * `arrayOf(3)` gets one spec for all, or an array of them, in prepare(). build sees an array of tensors, concat(bands, 0) or
+ * bands[2], and may return one, { sums: [a, b] }; input('bands', 2) and output('sums', 1) are their buffers.
+ *
  * The tensor operations are methods, x.matmul(w), and functions, matmul(x, w); a number may stand on either side of the
  * binary ones. Weights come from engine.weights(file).tensor(name) or constant(array, shape).
  *
@@ -30,7 +34,7 @@
  * Every error is a TandemError. A mistake in an operation is thrown at its line; what build throws comes out of prepare()
  * as a Build error whose `cause` it is. A wrapper that fails to prepare may be prepared again.
  */
-import type { ByteSource, InstructionSet, Numerics } from './index.js';
+import type { ByteSource, InstructionSet, KernelProfile, Numerics, ProfileOptions } from './index.js';
 
 /** Element types. f16 and bf16 are stored so and computed in f32; JavaScript sees their bits. */
 export type DType =
@@ -235,13 +239,48 @@ export function i64<const S extends AnyShape>(shape: S): { dtype: 'i64'; shape: 
 export function u8<const S extends AnyShape>(shape: S): { dtype: 'u8'; shape: S };
 export function boolean<const S extends AnyShape>(shape: S): { dtype: 'bool'; shape: S };
 
+/** How many elements an array has, 0 to 4096. */
+export type Count = number | ((model: any) => number);
+/** An array: elements that share a name, each with a buffer of its own. */
+export interface ArraySpec<N extends Count = Count> {
+  readonly count: N;
+}
+/** Inputs whose shapes come with prepare(), or outputs of any dtype. */
+export function arrayOf<const N extends Count>(count: N): { count: N };
+/** Outputs of a dtype. */
+export function arrayOf<const N extends Count, const D extends DType>(count: N, dtype: D): { count: N; dtype: D };
+/** Inputs or states: what each of them is. */
+export function arrayOf<const N extends Count, S extends { dtype: DType; shape: AnyShape }>(count: N, spec: S): { count: N } & S;
+
 type Bound<M> = number | ((model: M) => number);
-type Inputs<V extends string> = Record<string, Spec<DType, V> | null>;
-type States<V extends string> = Record<string, StateSpec<DType, V>>;
-type OutputTypes = Record<string, DType | null>;
-type NameOf<T> = keyof T & string;
+type Inputs<V extends string> =
+  Record<string, Spec<DType, V> | (Spec<DType, V> & ArraySpec) | (ArraySpec & { dtype?: undefined; shape?: undefined }) | null>;
+type States<V extends string> = Record<string, StateSpec<DType, V> | (StateSpec<DType, V> & ArraySpec)>;
+type OutputTypes = Record<string, DType | (ArraySpec & { dtype?: DType }) | null>;
+
+type Digit = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
+type Repeat<N extends number, T, A extends readonly T[] = readonly []> =
+  A['length'] extends N ? A : Repeat<N, T, readonly [...A, T]>;
+/** As many as N; counts that come from the model, or of three digits, are not followed. */
+type Elements<N, T> = N extends number
+  ? number extends N ? readonly T[] : `${N}` extends `${Digit}` | `${Digit}${Digit}` ? Repeat<N, T> : readonly T[]
+  : readonly T[];
+type CountIn<T> = T extends { count: infer N } ? N : never;
+/** A value for one, or for each element of an array. */
+type Each<T, Value> = T extends { count: infer N } ? Elements<N, Value> : Value;
+type ArrayNames<T> = { [K in keyof T]: T[K] extends { count: unknown } ? K : never }[keyof T] & string;
+type SingleNames<T> = Exclude<keyof T & string, ArrayNames<T>>;
+/** 0 to N - 1 for a number that is written down. */
+type IndexIn<X extends number, N> = number extends X ? X
+  : Elements<N, 0> extends infer E extends readonly 0[]
+    ? number extends E['length'] ? X : X extends Exclude<Partial<E>['length'], E['length']> ? X
+      : Exclude<Partial<E>['length'], E['length']>
+    : X;
+
 /** What build may return: one tensor, or each output and the new value of each state by name. */
-type Results<S, O> = Tensor | ({ [K in keyof S | keyof O]: Tensor } & { [name: string]: Tensor });
+type Results<S, O> = Tensor | (
+  { [K in SingleNames<S> | SingleNames<O>]: Tensor } & { [K in ArrayNames<S> | ArrayNames<O>]: readonly Tensor[] } &
+  { [name: string]: Tensor | readonly Tensor[] });
 
 export interface Declaration<M, V extends string, I, S, O, R> {
   /** For messages. */
@@ -250,7 +289,7 @@ export interface Declaration<M, V extends string, I, S, O, R> {
   model?: M;
   /** Symbolic sizes: [min, max]. One plan serves the whole range. */
   vars?: { readonly [K in V]: readonly [min: Bound<M>, max: Bound<M>] };
-  /** By name: `f32([2, 't'])`, or null when the shape comes with prepare(). */
+  /** By name: `f32([2, 't'])`, or null when the shape comes with prepare(); arrayOf() for several. */
   inputs?: I & Inputs<NoInfer<V>>;
   /** Tensors that stay in the plan: what build returns by the same name is their value in the next execute. */
   state?: S;
@@ -258,7 +297,9 @@ export interface Declaration<M, V extends string, I, S, O, R> {
   outputs?: O;
   /** Runs once, in prepare(), and must not depend on values: topology is fixed there. */
   build(
-    values: { readonly [K in keyof I | keyof S]: Tensor } & { readonly [K in NoInfer<V>]: Dim }, ops: Operations, model: M,
+    values: { readonly [K in keyof I]: Each<I[K], Tensor> } & { readonly [K in keyof S]: Each<S[K], Tensor> } &
+      { readonly [K in NoInfer<V>]: Dim },
+    ops: Operations, model: M,
   ): R;
 }
 
@@ -285,20 +326,29 @@ export interface InputPort<D extends DType = DType> extends Port<D> {
 }
 
 type DTypeIn<T> = T extends { dtype: infer D extends DType } ? D : DType;
-type LaterOf<I> = { [K in keyof I]: I[K] extends null ? K : never }[keyof I] & string;
+type LaterOf<I> = { [K in keyof I]: I[K] extends null ? K : I[K] extends { dtype: DType } ? never : K }[keyof I] & string;
+/** The outputs by name: { dtype } of each, with the count of an array. */
 type OutputsOf<S, O, R> = keyof O extends never
-  ? R extends Tensor ? { output: DType } : { [K in Exclude<keyof R, keyof S>]: DType }
-  : { [K in keyof O]: O[K] extends DType ? O[K] : DType };
+  ? R extends Tensor ? { output: { dtype: DType } }
+    : { [K in Exclude<keyof R, keyof S>]: R[K] extends readonly unknown[] ? { dtype: DType; count: number } : { dtype: DType } }
+  : { [K in keyof O]: { dtype: DTypeIn<O[K] extends DType ? { dtype: O[K] } : O[K]> } & (
+      O[K] extends { count: infer N } ? { count: N } : unknown) };
 type StepValue<D extends DType> = ArrayOf<D> | { data: ArrayOf<D>; shape: readonly number[] };
+type StepValues<T> = T extends { count: unknown } ? readonly StepValue<DTypeIn<T>>[] : StepValue<DTypeIn<T>>;
 export interface PrepareOptions {
   isa?: InstructionSet;
   numerics?: Numerics;
   /** Bytes that the plan may need; default what the engine has left. */
   memoryLimit?: number;
 }
-type PrepareArguments<L extends string> = [L] extends [never]
+interface GivenSpec {
+  dtype: DType;
+  shape: readonly number[];
+}
+type PrepareArguments<I> = [LaterOf<I>] extends [never]
   ? [specs?: Record<string, never>, options?: PrepareOptions]
-  : [specs: { [K in L]: { dtype: DType; shape: readonly number[] } }, options?: PrepareOptions];
+  : [specs: { [K in LaterOf<I>]: GivenSpec | (I[K] extends { count: infer N } ? Elements<N, GivenSpec> : never) },
+    options?: PrepareOptions];
 
 /** A wrapper: declared, then prepared once, then executed as often as you like. */
 export interface Jit<V extends string = string, I = any, S = any, O = any> {
@@ -308,21 +358,39 @@ export interface Jit<V extends string = string, I = any, S = any, O = any> {
   withBound(name: V, max: number): this;
   withMinBound(name: V, min: number): this;
   withFixed(name: V, value: number): this;
-  /** Builds, rewrites, compiles and allocates. With the shape of each input that was declared as null. */
-  prepare(...values: PrepareArguments<LaterOf<I>>): this;
+  /**
+   * Builds, rewrites, compiles and allocates. With the shape of each input that was declared as null or without a shape: one
+   * for all elements of an array, or an array with one for each.
+   */
+  prepare(...values: PrepareArguments<I>): this;
   readonly isPrepared: boolean;
   /** Every variable at its upper bound. */
   execute(): void;
   /** executeWithVars({ t: 300 }): variables that are not named have their upper bound. */
   executeWithVars(values: { [K in V]?: number }): void;
+  /**
+   * The same as execute(), and measures its kernels; outputs and states are those of one execute, however often it is
+   * repeated. One row for each call of a kernel.
+   */
+  executeProfiled(options?: ProfileOptions): KernelProfile[];
+  executeWithVarsProfiled(values: { [K in V]?: number }, options?: ProfileOptions): KernelProfile[];
   /** Copies inputs in, executes, and gives the elements of the first output, which stand until the next execute. */
-  step(inputs?: { [K in keyof I]?: StepValue<DTypeIn<I[K]>> }, values?: { [K in V]?: number }): ArrayOf<O[keyof O] & DType>;
+  step(inputs?: { [K in keyof I]?: StepValues<I[K]> }, values?: { [K in V]?: number }): ArrayOf<DTypeIn<O[keyof O]>>;
   /** Gives every state the value it had after prepare(). */
   reset(): void;
-  input<K extends NameOf<I>>(name: K): InputPort<DTypeIn<I[K]>>;
-  state<K extends NameOf<S>>(name: K): InputPort<DTypeIn<S[K]>>;
-  output(): Port<O[keyof O] & DType>;
-  output<K extends NameOf<O>>(name: K): Port<O[K] & DType>;
+  /** Elements of an array by their index; one out of range is an error that names it. */
+  input<K extends ArrayNames<I>, X extends number>(name: K, index: IndexIn<X, CountIn<I[K]>>): InputPort<DTypeIn<I[K]>>;
+  input<K extends SingleNames<I>>(name: K): InputPort<DTypeIn<I[K]>>;
+  state<K extends ArrayNames<S>, X extends number>(name: K, index: IndexIn<X, CountIn<S[K]>>): InputPort<DTypeIn<S[K]>>;
+  state<K extends SingleNames<S>>(name: K): InputPort<DTypeIn<S[K]>>;
+  /** Without a name the first one. */
+  output(): Port<DTypeIn<O[keyof O]>>;
+  output<K extends ArrayNames<O>, X extends number>(name: K, index: IndexIn<X, CountIn<O[K]>>): Port<DTypeIn<O[K]>>;
+  output<K extends SingleNames<O>>(name: K): Port<DTypeIn<O[K]>>;
+  /** How many elements an array has. */
+  inputCount(name: ArrayNames<I>): number;
+  stateCount(name: ArrayNames<S>): number;
+  outputCount(name: ArrayNames<O>): number;
   /** The same code and weights with buffers of its own, which start as copies of these. */
   replicate(): Jit<V, I, S, O>;
   moduleBytes(): Uint8Array;

@@ -1,33 +1,12 @@
 import { checkArray, checkDtype } from './dtypes.js';
-import { TandemError, describe } from './errors.js';
+import { TandemError, checkKeys, describe, objectOf, sizeOf } from './errors.js';
+import { INPUT, KINDS, Names, OUTPUT, STATE, elementName, isArraySpec } from './jit_names.js';
 import { InputPort, Port } from './port.js';
+import { profiled } from './profile.js';
 import { Dim, Tensor } from './tensor.js';
 
-const INPUT = 0;
-const STATE = 1;
-const OUTPUT = 2;
-const KINDS = ['input', 'state', 'output'];
 const BOUNDS = { max: 0, min: 1, fixed: 2 };
 const DECLARATIONS = ['name', 'model', 'vars', 'inputs', 'state', 'outputs', 'build'];
-
-function objectOf(what, value) {
-  if (value === undefined) return {};
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
-  throw new TandemError('InvalidArgument', `${what} is ${describe(value)}; it must be an object with names as keys`);
-}
-
-function checkKeys(what, object, allowed) {
-  for (const key of Object.keys(object)) {
-    if (allowed.includes(key)) continue;
-    throw new TandemError('InvalidArgument', `${what} has "${key}", which is unknown; it takes ${allowed.join(', ')}`);
-  }
-}
-
-/** A size that is a whole number from 0 on. */
-function sizeOf(what, value, details) {
-  if (Number.isSafeInteger(value) && value >= 0) return value;
-  throw new TandemError('Variable', `${what} is ${describe(value)}; it must be a whole number from 0 on`, details);
-}
 
 /** A wrapper that is declared in JavaScript: see jit.d.ts. */
 export class Jit {
@@ -38,8 +17,7 @@ export class Jit {
   #build;
   #prepared = false;
   #building = false;
-  /** Per kind, names in the order of declaration; of outputs those of the plan. */
-  #names = [[], [], []];
+  #names;
   /** Inputs whose shape comes with prepare(). */
   #later = [];
   #initial = new Map();
@@ -78,6 +56,7 @@ export class Jit {
       throw new TandemError('InvalidArgument', `build of "${name}" is ${describe(build)}; it must be a function`);
     }
     this.#name = name;
+    this.#names = new Names(name);
     this.#model = model;
     this.#build = build;
     this.#handle = this.#engine.withCopies([name], (address) => this.#engine.call('tandem_jit_make', address));
@@ -86,10 +65,7 @@ export class Jit {
       for (const [variable, bounds] of Object.entries(objectOf('vars', vars))) this.#declareVariable(variable, bounds);
       for (const [input, spec] of Object.entries(objectOf('inputs', inputs))) this.#declareInput(input, spec);
       for (const [slot, spec] of Object.entries(objectOf('state', state))) this.#declareState(slot, spec);
-      for (const [output, dtype] of Object.entries(objectOf('outputs', outputs))) {
-        if (dtype !== null) checkDtype(`output "${output}"`, dtype);
-        this.#text('output', output, dtype ?? '');
-      }
+      for (const [output, spec] of Object.entries(objectOf('outputs', outputs))) this.#declareOutput(output, spec);
     } catch (error) {
       if (this.#engine.isLive) this.#call('destroy');
       throw error;
@@ -115,14 +91,41 @@ export class Jit {
       throw new TandemError(
         'DuplicateInputBuffer', `"${this.#name}" declares "${name}" as an input and as a variable; rename one`, { input: name });
     }
-    this.#names[INPUT].push(name);
-    if (spec === null) {
-      this.#later.push(name);
-      this.#text('input', name, '', '');
+    const isLater = spec === null || (isArraySpec(spec) && spec.dtype === undefined && spec.shape === undefined);
+    if (isLater) this.#later.push(name);
+    const { dtype, shape } = isLater ? { dtype: '', shape: '' } : this.#specOf(`input "${name}"`, spec);
+    this.#declareOneOrMore(INPUT, name, spec, dtype, shape);
+  }
+
+  #declareOutput(name, spec) {
+    const isArray = isArraySpec(spec);
+    const dtype = isArray ? spec.dtype ?? null : spec;
+    if (dtype !== null) checkDtype(`output "${name}"`, dtype);
+    if (isArray) this.#declareArray(OUTPUT, name, spec, dtype ?? '', '');
+    else this.#text('output', name, dtype ?? '');
+  }
+
+  #declareOneOrMore(kind, name, spec, dtype, shape) {
+    if (isArraySpec(spec)) {
+      this.#names.addArray(kind, name, this.#declareArray(kind, name, spec, dtype, shape));
       return;
     }
-    const { dtype, shape } = this.#specOf(`input "${name}"`, spec);
-    this.#text('input', name, dtype, shape);
+    this.#text(KINDS[kind], name, dtype, shape);
+    this.#names.add(kind, name);
+  }
+
+  /** How many elements the array has; a number that can't be is an error of prepare(). */
+  #declareArray(kind, name, { count }, dtype, shape) {
+    const size = typeof count === 'function' ? count(this.#model) : count;
+    if (!Number.isSafeInteger(size)) {
+      throw new TandemError(
+        'InvalidArgument', `the count of the array "${name}" of "${this.#name}" is ${describe(size)}; it must be a whole number`,
+        { [KINDS[kind]]: name });
+    }
+    const engine = this.#engine;
+    const declared = engine.withCopies([name, dtype, shape], (...texts) => this.#call('array', kind, ...texts, size));
+    if (declared < 0) throw engine.failure();
+    return declared;
   }
 
   #declareState(name, spec) {
@@ -133,9 +136,9 @@ export class Jit {
     const { dtype, shape } = this.#specOf(`state "${name}"`, spec);
     const { init } = spec;
     if (init !== undefined && typeof init !== 'number') checkArray(`init of state "${name}"`, dtype, init);
-    if (init !== undefined) this.#initial.set(name, init);
-    this.#names[STATE].push(name);
-    this.#text('state', name, dtype, shape);
+    this.#declareOneOrMore(STATE, name, spec, dtype, shape);
+    if (init === undefined) return;
+    for (const each of this.#names.elements(STATE, name)) this.#initial.set(each, init);
   }
 
   /** Dtype and shape as texts; a string in a shape is the name of a variable. */
@@ -218,8 +221,10 @@ export class Jit {
         throw new TandemError(
           'Tensor', `input "${name}" of "${this.#name}" has no shape; give it: prepare({ ${name}: f32([1, 2]) })`, { input: name });
       }
-      const { dtype, shape } = this.#specOf(`input "${name}"`, specs[name]);
-      return `${dtype} ${shape}\n`;
+      const given = specs[name];
+      const textOf = (what, spec) => Object.values(this.#specOf(what, spec)).join(' ');
+      if (!Array.isArray(given)) return textOf(`input "${name}"`, given) + '\n';
+      return `[${given.map((spec, i) => textOf(`input "${elementName(name, i)}"`, spec)).join('|')}\n`;
     });
     const engine = this.#engine;
     engine.stopWarmUp();
@@ -238,7 +243,7 @@ export class Jit {
     }
     if (!done) throw this.#buildError(frame.thrown);
     this.#prepared = true;
-    for (let i = this.#call('output_count') - 1; i >= 0; i--) this.#names[OUTPUT].unshift(this.#describe(OUTPUT, i).name);
+    for (let i = 0; i < this.#call('output_count'); i++) this.#names.add(OUTPUT, this.#describe(OUTPUT, i).name);
     this.#initialize();
     return this;
   }
@@ -258,11 +263,15 @@ export class Jit {
   #runBuild() {
     const engine = this.#engine;
     const values = { ...this.#dims() };
+    this.#names.forgetOutputs();
     for (const kind of [INPUT, STATE]) {
-      for (const name of this.#names[kind]) {
+      for (const name of this.#names.all(kind)) {
         const found = engine.withCopies([name], (address) => this.#call('argument', address));
         if (!found) throw engine.failure();
         values[name] = Tensor.read(engine, this.#handle, engine.text(found));
+      }
+      for (const name of this.#names.arrays(kind)) {
+        values[name] = Object.freeze(this.#names.elements(kind, name).map((each) => values[each]));
       }
     }
     const results = this.#build.call(undefined, Object.freeze(values), engine.operations.functions, this.#model);
@@ -277,7 +286,14 @@ export class Jit {
     if (results === null || typeof results !== 'object' || Array.isArray(results)) {
       throw new TandemError('Tensor', `it returned ${describe(results)}; return a Tensor, or an object of them by name`);
     }
-    for (const [name, tensor] of Object.entries(results)) this.#result(name, tensor);
+    for (const [name, result] of Object.entries(results)) {
+      if (!Array.isArray(result)) {
+        this.#result(name, result);
+        continue;
+      }
+      if (this.#names.arrayCount(STATE, name) === undefined) this.#names.setArray(OUTPUT, name, result.length);
+      result.forEach((tensor, i) => this.#result(elementName(name, i), tensor));
+    }
   }
 
   #result(name, tensor) {
@@ -301,9 +317,25 @@ export class Jit {
   }
 
   executeWithVars(values) {
+    this.#give(values);
+    this.#finish(this.#call('execute'));
+  }
+
+  executeProfiled(options) {
+    return this.executeWithVarsProfiled({}, options);
+  }
+
+  executeWithVarsProfiled(values, options = {}) {
+    return profiled(this.#engine, this.#name, options, (repetitions) => {
+      this.#give(values);
+      return this.#call('profile', repetitions);
+    });
+  }
+
+  /** Values of variables for the next execute. */
+  #give(values) {
     for (const name of Object.keys(objectOf('the variables', values))) this.#checkValue(name, values[name]);
     for (const name of Object.keys(values)) this.#call('give', this.#variables.get(name).number, values[name]);
-    this.#finish(this.#call('execute'));
   }
 
   #checkValue(name, value) {
@@ -329,12 +361,20 @@ export class Jit {
    */
   step(inputs = {}, values = {}) {
     for (const [name, value] of Object.entries(objectOf('the inputs', inputs))) {
-      const port = this.input(name);
-      if (ArrayBuffer.isView(value) || value?.data === undefined) port.copyFrom(value);
-      else port.copyFrom(value.data, value.shape);
+      const count = this.#names.arrayCount(INPUT, name);
+      if (count === undefined || !this.#prepared) {
+        this.input(name).take(value);
+        continue;
+      }
+      if (!Array.isArray(value) || value.length !== count) {
+        throw new TandemError(
+          'InvalidArgument', `the array "${name}" of "${this.#name}" got ${describe(value)}; give an array of ${count}, one for ` +
+            'each element', { input: name, expected: count, actual: describe(value) });
+      }
+      value.forEach((one, i) => this.input(name, i).take(one));
     }
     this.executeWithVars(values);
-    return this.#names[OUTPUT].length ? this.output().data : undefined;
+    return this.#names.all(OUTPUT).length ? this.output().data : undefined;
   }
 
   /** The states as they were after prepare(). */
@@ -344,23 +384,47 @@ export class Jit {
   }
 
   #initialize() {
-    for (const [name, init] of this.#initial) {
-      if (typeof init === 'number') this.state(name).fill(init);
-      else this.state(name).copyFrom(init);
-    }
+    for (const [name, init] of this.#initial) this.#port(STATE, name)[typeof init === 'number' ? 'fill' : 'copyFrom'](init);
   }
 
   // Buffers.
 
-  input(name) {
-    return this.#port(INPUT, name);
+  input(name, index) {
+    return this.#element(INPUT, name, index);
   }
-  state(name) {
-    return this.#port(STATE, name);
+  state(name, index) {
+    return this.#element(STATE, name, index);
   }
   /** Without a name the first one. */
-  output(name = this.#names[OUTPUT][0]) {
-    return this.#port(OUTPUT, name);
+  output(name, index) {
+    return name === undefined ? this.#port(OUTPUT, this.#names.all(OUTPUT)[0]) : this.#element(OUTPUT, name, index);
+  }
+
+  inputCount(name) {
+    return this.#countOf(INPUT, name);
+  }
+  stateCount(name) {
+    return this.#countOf(STATE, name);
+  }
+  outputCount(name) {
+    return this.#countOf(OUTPUT, name);
+  }
+
+  #countOf(kind, name) {
+    this.#checkAccess(kind);
+    return this.#names.count(kind, name);
+  }
+
+  #element(kind, name, index) {
+    this.#checkAccess(kind);
+    return this.#port(kind, this.#names.element(kind, name, index));
+  }
+
+  #checkAccess(kind) {
+    this.#checkLive();
+    if (this.#prepared) return;
+    throw new TandemError(
+      'NotPrepared', `an access to "${this.#name}" (${KINDS[kind]}) came before a successful prepare(); prepare it first`);
   }
 
   #describe(kind, number) {
@@ -371,22 +435,11 @@ export class Jit {
   }
 
   #port(kind, name) {
-    this.#checkLive();
-    if (!this.#prepared) {
-      throw new TandemError(
-        'NotPrepared', `an access to "${this.#name}" (${KINDS[kind]}) came before a successful prepare(); prepare it first`);
-    }
+    this.#checkAccess(kind);
     const key = KINDS[kind] + ' ' + name;
     const known = this.#ports.get(key);
     if (known) return known;
-    const number = this.#names[kind].indexOf(name);
-    if (number < 0) {
-      throw new TandemError(
-        kind === OUTPUT ? 'NotFound' : 'InputBufferNotFound',
-        `"${this.#name}" has no ${KINDS[kind]} ${describe(name)}; it has ${this.#names[kind].join(', ') || 'none'}`,
-        { [KINDS[kind]]: name },
-      );
-    }
+    const number = this.#names.number(kind, name);
     const { dtype } = this.#describe(kind, number);
     const read = () => {
       const address = this.#call('data', kind, number);
@@ -442,23 +495,4 @@ export class Jit {
     const done = engine.withCopies(texts, (...addresses) => this.#call(name, ...addresses, ...numbers));
     if (!done) throw engine.failure();
   }
-}
-
-/** Runs the build function of the innermost wrapper; C++ calls it, and an error must not pass through there. */
-export function buildFor(engine) {
-  return (handle) => {
-    const frame = engine.operations.building.at(-1);
-    try {
-      frame.run();
-      return 1;
-    } catch (error) {
-      frame.thrown = { error };
-      try {
-        engine.withCopies([String(error?.message ?? error)], (address) => engine.call('tandem_jit_refuse', handle, address));
-      } catch {
-        // The engine is broken or destroyed; what prepare() throws says so.
-      }
-      return 0;
-    }
-  };
 }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/text.h"
@@ -13,6 +15,7 @@
 #include "web/boundary.h"
 #include "web/build_scope.h"
 #include "web/engine.h"
+#include "web/profile.h"
 
 // clang-format off
 /// Calls the build function of a wrapper: 1 when it has returned, 0 when it threw. See build.js.
@@ -74,14 +77,32 @@ std::vector<int64_t> sizes(std::string_view text) {
   return all;
 }
 
-/// A line per input without a shape: "f32 1;64".
-std::vector<InputSpec> input_specs(std::string_view text) {
-  std::vector<InputSpec> specs;
+/// Takes what stands before the separator off a text.
+std::string_view cut(std::string_view& rest, char separator) {
+  const std::string_view part = rest.substr(0, rest.find(separator));
+  rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+  return part;
+}
+
+/// "f32 1;64"
+InputSpec input_spec(std::string_view text) {
+  const std::string_view dtype = cut(text, ' ');
+  return {sizes(text), dtype_or_throw(dtype)};
+}
+
+/// A line per input or array of them without a shape: "f32 1;64", or "[f32 1;64|f32 1;32" with a spec per element.
+std::vector<InputSpecs> input_specs(std::string_view text) {
+  std::vector<InputSpecs> specs;
   while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    const size_t space = line.find(' ');
-    specs.push_back({sizes(line.substr(space + 1)), dtype_or_throw(line.substr(0, space))});
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    std::string_view line = cut(text, '\n');
+    if (line.substr(0, 1) != "[") {
+      specs.emplace_back(input_spec(line));
+      continue;
+    }
+    line.remove_prefix(1);
+    std::vector<InputSpec> each;
+    while (!line.empty()) each.push_back(input_spec(cut(line, '|')));
+    specs.emplace_back(std::move(each));
   }
   return specs;
 }
@@ -164,6 +185,27 @@ TANDEM_EXPORT int tandem_jit_output(uint32_t handle, const char* name, const cha
   });
 }
 
+/// An array of `count` inputs, states or outputs: how many elements it has, 0 for a number that prepare() will refuse;
+/// -1: failed. `dtype` "": as for one of them.
+TANDEM_EXPORT int tandem_jit_array(uint32_t handle, Port kind, const char* name, const char* dtype, const char* shape,
+                                   double count) {
+  return guarded(-1, [&]() -> Result<int> {
+    Wrapper& wrapper = wrappers().get(handle);
+    Session& session = wrapper.session;
+    const auto whole = static_cast<int64_t>(count);
+    const std::optional<DType> type = *dtype == 0 ? std::nullopt : std::optional(dtype_or_throw(dtype));
+    const Shape dims = parse_shape(shape, wrapper.variables);
+    size_t array = 0;
+    if (kind == Port::kOutput)
+      array = session.declare_output_array(name, whole, type);
+    else if (kind == Port::kState)
+      array = session.declare_state_array(name, whole, type.value(), dims);
+    else
+      array = type ? session.declare_input_array(name, whole, *type, dims) : session.declare_input_array(name, whole);
+    return static_cast<int>(session.element_count(array));
+  });
+}
+
 TANDEM_EXPORT int tandem_jit_bound(uint32_t handle, Bound bound, const char* name, double value) {
   return guarded(0, [&]() -> Result<int> {
     Session& session = wrappers().get(handle).session;
@@ -177,7 +219,7 @@ TANDEM_EXPORT int tandem_jit_bound(uint32_t handle, Bound bound, const char* nam
 
 // Preparing.
 
-/// `specs`: a line for each input without shape. `memory_limit` 0: what the engine has left.
+/// `specs`: a line for each input or array without shape. `memory_limit` 0: what the engine has left.
 TANDEM_EXPORT int tandem_jit_prepare(uint32_t handle, const char* specs, const char* isa, int reproducible,
                                      double memory_limit) {
   return guarded(0, [&]() -> Result<int> {
@@ -189,8 +231,9 @@ TANDEM_EXPORT int tandem_jit_prepare(uint32_t handle, const char* specs, const c
     config.memory_limit = plan_memory_limit();
     if (memory_limit > 0 && memory_limit < static_cast<double>(config.memory_limit))
       config.memory_limit = static_cast<int64_t>(memory_limit);
-    const auto done = wrapper.session.prepare(
-        input_specs(specs), [&](const Trace& trace) { return build(wrapper, handle, trace); }, config);
+    TANDEM_TRY(all_specs, wrapper.session.flattened(input_specs(specs)));
+    const auto done =
+        wrapper.session.prepare(all_specs, [&](const Trace& trace) { return build(wrapper, handle, trace); }, config);
     if (!done) return tl::unexpected<JitError>(done.error());
     wrapper.module = wrapper.session.plan()->executable().binary();
     return 1;
@@ -245,6 +288,31 @@ TANDEM_EXPORT int tandem_jit_execute(uint32_t handle) {
     const auto done = wrapper.session.execute_with_vars(wrapper.given);
     wrapper.given.clear();
     return finished(wrapper, done);
+  });
+}
+
+/// Measures the kernels of one execute, with the values given for it: how many there are (their rows:
+/// profile_entry.cc), -1: failed. Each repetition begins with the same states.
+TANDEM_EXPORT int tandem_jit_profile(uint32_t handle, int repetitions) {
+  return guarded(-1, [&]() -> Result<int> {
+    Wrapper& wrapper = wrappers().get(handle);
+    Session& session = wrapper.session;
+    const std::vector<VariableValue> given = std::exchange(wrapper.given, {});
+    std::vector<std::vector<std::byte>> states;
+    while (session.is_prepared()) {
+      const auto state = session.state(states.size());
+      if (!state) break;
+      states.emplace_back(state->data(), state->data() + state->size_bytes());
+    }
+    const auto run = [&]() -> Result<std::vector<KernelProfile>> {
+      for (size_t i = 0; i < states.size(); i++) {
+        TANDEM_TRY(state, session.state(i));
+        std::copy(states[i].begin(), states[i].end(), state.data());
+      }
+      return session.execute_with_vars_profiled(given);
+    };
+    if (!session.is_prepared()) return tl::unexpected<JitError>(run().error());
+    return profile(*session.plan(), repetitions, run);
   });
 }
 

@@ -73,6 +73,12 @@ export class InputPort extends Port {
     this.#copy(array, liveShape);
   }
 
+  /** Elements, or { data, shape } with their live shape. */
+  take(value) {
+    if (ArrayBuffer.isView(value) || value?.data === undefined) this.copyFrom(value);
+    else this.copyFrom(value.data, value.shape);
+  }
+
   fill(value) {
     this.data.fill(value);
   }

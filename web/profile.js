@@ -20,7 +20,7 @@ export function profiled(engine, label, options, run) {
     const number = (which) => engine.call('tandem_profile_number', row, which);
     const text = (which) => engine.text(engine.call('tandem_profile_text', row, which));
     kernels.push({
-      name: text(0), origin: text(1), flops: number(0), bytes: number(1), seconds: number(2), share: number(3),
+      kernel: text(0), origin: text(1), flops: number(0), bytes: number(1), seconds: number(2), share: number(3),
     });
   }
   if (options.marks !== false) markKernels(label, kernels, began, repetitions);
@@ -30,10 +30,10 @@ export function profiled(engine, label, options, run) {
 function markKernels(label, kernels, began, repetitions) {
   if (typeof globalThis.performance?.measure !== 'function') return;
   let start = began;
-  for (const { name, origin, flops, bytes, seconds, share } of kernels) {
+  for (const { kernel, origin, flops, bytes, seconds, share } of kernels) {
     const duration = seconds * 1000;
     const rate = seconds > 0 ? `${(flops / seconds / 1e9).toFixed(2)} GFLOP/s` : '';
-    performance.measure(`tandem: ${name}`, {
+    performance.measure(`tandem: ${kernel}`, {
       start,
       duration,
       detail: {
@@ -43,13 +43,13 @@ function markKernels(label, kernels, began, repetitions) {
           trackGroup: 'tandem',
           track: label,
           color: 'primary',
-          tooltipText: origin || name,
+          tooltipText: origin || kernel,
           properties: [
             ['origin', origin], ['flops', String(flops)], ['bytes', String(bytes)], ['rate', rate],
             ['share', `${(100 * share).toFixed(1)} %`], ['mean of', `${repetitions} runs`],
           ],
         },
-        kernel: name, origin, flops, bytes, seconds, share, repetitions,
+        kernel, origin, flops, bytes, seconds, share, repetitions,
       },
     });
     start += duration;

@@ -172,7 +172,7 @@ export class SileroVad {
   }
 
   /**
-   * Runs the last window `repetitions` times (100), kernel by kernel, and returns the mean of each: { name, origin, flops,
+   * Runs the last window `repetitions` times (100), kernel by kernel, and returns the mean of each: { kernel, origin, flops,
    * bytes, seconds, share }. The stream stays where it is. They are put onto the page's timeline unless `marks` is false.
    */
   executeProfiled(options = {}) {

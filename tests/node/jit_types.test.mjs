@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { createEngine, f32 } from '../../build/web/tandem/index.js';
 import { root } from '../web/files.mjs';
 
-const PRELUDE = `import { createEngine, f32, i32, TandemError, type Dim, type Operations, type Tensor } from '../tandem/index.js';
+const PRELUDE = `import { arrayOf, createEngine, f32, i32, TandemError, type Dim, type Operations, type Tensor } from '../tandem/index.js';
 const engine = await createEngine();
 const mixer = engine.jit({
   name: 'mixer', model: { longest: 300, scale: 2 },
@@ -26,6 +26,21 @@ const mixer = engine.jit({
   },
 });
 const plain = engine.jit({ inputs: { x: f32([3]) }, build: ({ x }) => x.relu() });
+const bank = engine.jit({
+  model: { bands: 3 }, vars: { t: [1, 8] },
+  inputs: {
+    gain: null, bands: arrayOf(3), lanes: arrayOf(2, f32(['t'])), more: arrayOf((one) => one.bands, f32([1])),
+    rows: { count: 2, dtype: 'i32', shape: ({ t }) => [t] },
+  },
+  state: { totals: { ...arrayOf(2, f32([1])), init: 0 }, last: f32([1]) },
+  outputs: { sums: arrayOf(2, 'f32'), any: arrayOf(1), count: 'i32' },
+  build({ gain, bands, lanes, more, rows, totals, last }, { concat }) {
+    const three: readonly [Tensor, Tensor, Tensor] = bands;
+    const next = totals.map((total, i) => total.add(lanes[i].sum([0], true)).add(last));
+    const any = concat(three, 0).mul(gain).add(more[0]);
+    return { sums: [lanes[0].add(next[0]), lanes[1]], any: [any], count: rows[1].sum(), totals: next, last: bands[2] };
+  },
+});
 `;
 
 const GOOD = `
@@ -45,6 +60,19 @@ const largest: boolean = named.output('b').as('i64')[0] === 3n;
 plain.replicate().step({ x: { data: new Float32Array(1), shape: [1] } });
 const weights = await engine.weights(new Uint8Array(8));
 engine.jit({ inputs: { x: f32([1]) }, build: ({ x }) => x.linear(weights.tensor(weights.names[0])) });
+bank.prepare({ gain: f32([1]), bands: f32([1]) });
+bank.prepare({ gain: f32([1]), bands: [f32([1]), f32([1]), f32([1])] }, { numerics: 'fast' });
+for (let i = 0; i < bank.inputCount('bands'); i++) bank.input('bands', i).fill(1);
+bank.input('more', 17).copyFrom(new Float32Array(1));
+bank.input('rows', 1).copyFrom(new Int32Array(8));
+bank.step({ bands: [new Float32Array(1), { data: new Float32Array(1), shape: [1] }, new Float32Array(1)] }, { t: 8 });
+const sum: Float32Array = bank.output('sums', 1).data;
+const total: Float32Array = bank.state('totals', 0).data;
+const count: Int32Array = bank.output('count').data;
+const rows: { kernel: string; share: number }[] = bank.executeWithVarsProfiled({ t: 3 }, { repetitions: 2, marks: false });
+const parts = engine.jit({ inputs: { x: f32([3]) }, build: ({ x }) => ({ parts: x.split(0, [1, 2]), y: x }) }).prepare();
+parts.output('parts', parts.outputCount('parts') - 1).as('f32');
+console.log(sum, total, count, rows, plain.executeProfiled()[0].origin);
 try { mixer.destroy(); } catch (error) { if (error instanceof TandemError) console.log(error.code, error.cause, error.variable); }
 console.log(y, n, shape, state, result, head, largest);
 `;
@@ -75,6 +103,27 @@ const BAD = [
   [`engine.jit({ vars: { t: [1, 3] }, inputs: { x: f32(['t']) }, build: ({ x, t }) => x.slice(0, t - 1) });`, `arithmetic`],
   [`engine.jit({ inputs: { x: f32([2]) }, build: () => 3 });`, `number`],
   [`engine.jit({ inputs: { x: f32([2]) }, state: { h: f32([2]) }, build: ({ x, h }) => ({ y: x.add(h) }) });`, `'h'`],
+  [`bank.input('bands', 3);`, `'3'`],
+  [`bank.input('bands');`, `"bands"`],
+  [`bank.input('gain', 0);`, `"gain"`],
+  [`bank.input('bnads', 0);`, `"bnads"`],
+  [`bank.state('totals', -1);`, `'-1'`],
+  [`bank.output('sums', 2);`, `'2'`],
+  [`bank.output('count', 0);`, `"count"`],
+  [`bank.input('lanes', 0).copyFrom(new Int32Array(3));`, `Int32Array`],
+  [`const wrong: Int32Array = bank.output('sums', 0).data;`, `Float32Array`],
+  [`bank.inputCount('gain');`, `"gain"`],
+  [`bank.prepare({ gain: f32([1]), bands: [f32([1]), f32([1])] });`, `target requires 3`],
+  [`bank.prepare({ gain: [f32([1])], bands: f32([1]) });`, `'GivenSpec'`],
+  [`bank.prepare({ gain: f32([1]) });`, `'bands'`],
+  [`bank.step({ bands: new Float32Array(3) });`, `Float32Array`],
+  [`bank.step({ lanes: [new Float64Array(3), new Float32Array(3)] });`, `Float64Array`],
+  [`bank.executeWithVarsProfiled({ q: 3 });`, `'q'`],
+  [`plain.executeProfiled()[0].name;`, `'name'`],
+  [`engine.jit({ inputs: { x: arrayOf(2, f32([1])) }, build: ({ x }) => x[2] });`, `'2'`],
+  [`engine.jit({ inputs: { x: arrayOf(2, f32([1])) }, build: ({ x }) => x.relu() });`, `'relu'`],
+  [`engine.jit({ inputs: { x: arrayOf('2', f32([1])) }, build: () => engine });`, `'string'`],
+  [`engine.jit({ inputs: { x: f32([2]) }, outputs: { y: arrayOf(2) }, build: ({ x }) => ({ y: x }) });`, `'Tensor'`],
 ];
 
 function compile(programs) {

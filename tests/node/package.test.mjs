@@ -53,7 +53,7 @@ test('the types fit a program that uses them', () => {
     const event = engine.createVadIterator({ threshold: 0.4 }).add(probability);
     const remote = await createWorkerEngine();
     const later: Float32Array = await (await remote.loadSileroVad({ weights: 'a.onnx' })).process(new Float32Array(1));
-    const rows: { name: string; seconds: number }[] = vad.executeProfiled({ repetitions: 5, marks: false });
+    const rows: { kernel: string; seconds: number }[] = vad.executeProfiled({ repetitions: 5, marks: false });
     const graph = await remote.compileGraph('', { constants: {} });
     const [{ data }] = await graph.run([new Float32Array(1)], { t: 3 });
     console.log(rows, data, (await graph.executeProfiled())[0].share, graph.inputs[0].shape);

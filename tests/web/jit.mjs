@@ -1,5 +1,7 @@
 // Graphs that are declared in JavaScript: what must hold of a wrapper, wherever the package runs.
 
+import { checkArrays, checkProfile } from './jit_arrays.mjs';
+
 const f32 = (shape) => ({ dtype: 'f32', shape });
 
 function makeNotes() {
@@ -405,7 +407,7 @@ function checkCounters(engine, { same }) {
 export async function checkJit(createEngine, weights) {
   const notes = makeNotes();
   const engine = await createEngine();
-  for (const check of [checkVariables, checkDims, checkBounds, checkState, checkBuffers, checkGrowth, checkBuildErrors,
+  for (const check of [checkVariables, checkDims, checkBounds, checkState, checkArrays, checkProfile, checkBuffers, checkGrowth, checkBuildErrors,
     checkArguments, checkConstants, checkRecurrent, checkCounters]) {
     try {
       check(engine, notes);

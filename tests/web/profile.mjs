@@ -26,11 +26,11 @@ function checkRows(what, rows, repetitions, elapsedMs, problems) {
   if (rows.length === 0) return add('no kernels');
   for (const row of rows) {
     const keys = Object.keys(row).join();
-    if (keys !== 'name,origin,flops,bytes,seconds,share') add(`a row has ${keys}`);
-    if (!/^k\d+_/.test(row.name)) add(`a kernel is called ${row.name}`);
+    if (keys !== 'kernel,origin,flops,bytes,seconds,share') add(`a row has ${keys}`);
+    if (!/^k\d+_/.test(row.kernel)) add(`a kernel is called ${row.kernel}`);
     if (!(row.seconds >= 0 && row.bytes > 0 && row.flops >= 0)) add(`odd numbers: ${JSON.stringify(row)}`);
     const share = row.seconds / sum('seconds');
-    if (!(Math.abs(row.share - share) < 1e-9)) add(`the share of ${row.name} is ${row.share}, not ${share}`);
+    if (!(Math.abs(row.share - share) < 1e-9)) add(`the share of ${row.kernel} is ${row.share}, not ${share}`);
   }
   if (!(Math.abs(sum('share') - 1) < 1e-9)) add(`the shares add up to ${sum('share')}`);
   // The clock ticks in steps of up to 0.1 ms.
@@ -46,7 +46,7 @@ function checkMarks(rows, entries, problems) {
   }
   entries.forEach((entry, i) => {
     const row = rows[i];
-    if (entry.name !== `tandem: ${row.name}`) problems.push(`entry ${i} is called ${entry.name}`);
+    if (entry.name !== `tandem: ${row.kernel}`) problems.push(`entry ${i} is called ${entry.name}`);
     if (Math.abs(entry.duration - row.seconds * 1000) > 1e-3) problems.push(`entry ${i} lasts ${entry.duration} ms`);
     if (i > 0 && entry.startTime < entries[i - 1].startTime) problems.push(`entry ${i} begins before the one before`);
     if (entry.detail.devtools.trackGroup !== 'tandem') problems.push(`entry ${i} is on no track of its own`);
