@@ -7,7 +7,7 @@
 #include "core/models/gigaam_weights.h"
 #include "native/command.h"
 #include "native/model_weights.h"
-#include "native/speech_model.h"
+#include "native/speech_files.h"
 #include "native/tool_options.h"
 
 namespace tandem {

@@ -9,10 +9,9 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
-#include <set>
 
-#include "core/base/json_input.h"
 #include "core/base/text.h"
+#include "core/weights/weight_index.h"
 #include "native/byte_input.h"
 #include "native/weight_files.h"
 
@@ -51,42 +50,15 @@ Result<WeightFile> read_mapped(const std::string& path) {
   return read_weights(source, path);
 }
 
-/// Names of the files in an index, each once.
-Result<std::set<std::string>> files_of_index(const std::string& path) {
-  TANDEM_TRY(bytes, read_all_bytes(path, kMostJsonBytes));
-  TANDEM_TRY(parsed, parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path));
-  const nlohmann::json& index = parsed;
-  const auto refuse = [&](const std::string& problem) {
-    return fail(ErrorCode::kInvalidFormat, concat(path, problem));
-  };
-  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object() ||
-      index["weight_map"].empty())
-    return refuse(" is no index of weights: it has no \"weight_map\" from tensors to files");
-  std::set<std::string> names;
-  for (const auto& [tensor, file] : index["weight_map"].items()) {
-    if (!file.is_string())
-      return refuse(concat(": the file of \"", tensor, "\" is ", json_excerpt(file), "; a name is needed"));
-    const auto name = file.get<std::string>();
-    if (name.empty() || fs::path(name).filename() != fs::path(name))
-      return refuse(concat(": the file \"", name, "\" of \"", tensor, "\" is not one beside the index"));
-    names.insert(name);
-  }
-  return names;
-}
-
 Result<WeightFile> read_index(const std::string& path) {
-  TANDEM_TRY(names, files_of_index(path));
-  WeightFile all(path);
+  TANDEM_TRY(index, read_all_bytes(path, kMostJsonBytes));
+  TANDEM_TRY(names, files_of_weight_index({reinterpret_cast<const char*>(index.data()), index.size()}, path));
+  std::vector<WeightPart> parts;
   for (const std::string& name : names) {
     TANDEM_TRY(part, read_mapped((fs::path(path).parent_path() / name).string()));
-    for (const WeightTensor& tensor : part.tensors())
-      if (auto added = all.add(tensor); !added)
-        return fail(added.error().code, concat(path, ", file ", name, ": ", added.error().message));
-    for (const auto& [tensor, reason] : part.unreadable()) all.add_unreadable(tensor, reason);
-    all.metadata().insert(part.metadata().begin(), part.metadata().end());
-    all.keep_all_of(part);
+    parts.push_back({name, std::move(part)});
   }
-  return all;
+  return join_weights(parts, path);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "core/models/piece_recognizer.h"
 #include "core/models/silero_vad.h"
 #include "native/sound_file.h"
-#include "native/speech_model.h"
+#include "native/speech_files.h"
 #include "native/transcript_output.h"
 
 namespace tandem {

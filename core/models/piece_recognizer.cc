@@ -63,6 +63,11 @@ Result<void> PieceRecognizer::check(std::span<const std::span<const float>> clip
 }
 
 Result<std::vector<float>> PieceRecognizer::log_mel(std::span<const float> clip) {
+  if (auto checked = check({&clip, 1}); !checked) return tl::unexpected<JitError>(checked.error());
+  return run_front_end(clip);
+}
+
+Result<std::vector<float>> PieceRecognizer::run_front_end(std::span<const float> clip) {
   const auto n = static_cast<int64_t>(clip.size());
   if (model().config.mel.frames(n) == 0) return std::vector<float>();
   TANDEM_TRY(samples, mel_.samples_mut());
@@ -78,7 +83,7 @@ Result<std::vector<TokenSequence>> PieceRecognizer::recognize(std::span<const st
   std::vector<std::vector<float>> mels;
   std::vector<int32_t> lengths;
   for (const std::span<const float> clip : clips) {
-    TANDEM_TRY(mel, log_mel(clip));
+    TANDEM_TRY(mel, run_front_end(clip));
     lengths.push_back(static_cast<int32_t>(static_cast<int64_t>(mel.size()) / features));
     mels.push_back(std::move(mel));
   }

@@ -30,6 +30,12 @@ class PieceRecognizer {
   /// (too many or too long clips), kNonFinite with clip and index, kRuntime. After an error the next call works.
   Result<std::vector<TokenSequence>> recognize(std::span<const std::span<const float>> clips);
 
+  /// The front end alone: log-mel f32 [features, frames] of a clip, empty for one that is too short for a frame. Errors
+  /// as recognize().
+  Result<std::vector<float>> log_mel(std::span<const float> clip);
+  /// What recognises batches of log-mel, for up to `lanes` lanes and the frames of the longest clip.
+  GigaAmRecognizer& recognizer() { return recognizer_; }
+
   int64_t sample_rate() const { return model().config.mel.sample_rate; }
   /// Most clips of a call.
   int64_t lanes() const { return options_.lanes; }
@@ -44,7 +50,7 @@ class PieceRecognizer {
       : mel_(std::move(mel)), recognizer_(std::move(recognizer)), options_(options), longest_(longest) {}
 
   Result<void> check(std::span<const std::span<const float>> clips) const;
-  Result<std::vector<float>> log_mel(std::span<const float> clip);
+  Result<std::vector<float>> run_front_end(std::span<const float> clip);
   Result<std::vector<TokenSequence>> search(const RecognizedBatch& batch) const;
 
   GigaAmMelJit mel_;

@@ -100,6 +100,23 @@ TEST(PieceRecognizers, SearchWithABeamAsTheScoresOfTheReferenceSay) {
   EXPECT_TRUE(sequences[0].tokens.empty());
 }
 
+TEST(PieceRecognizers, GiveWhatFrontEndAndEncoderMakeOfAClip) {
+  const GigaAmGolden golden("e2e_tiny");
+  PieceRecognizer recognizer =
+      value_or_throw(PieceRecognizer::create(model_of(golden), two_seconds(2), config_for(best_native())));
+  const std::vector<float> clip = golden_clip();
+  const std::vector<float> mel = value_or_throw(recognizer.log_mel(clip));
+  EXPECT_LE(testing::row_difference(mel, golden.values<float>("expected.log_mel"), {64}, 64), 1e-5);
+  const std::vector<int32_t> lengths = {static_cast<int32_t>(mel.size() / 64)};
+  const RecognizedBatch batch = value_or_throw(recognizer.recognizer().recognize({mel, lengths, lengths[0]}));
+  EXPECT_LE(testing::row_difference(batch.scores, golden.values<float>("expected.log_probs"), batch.encoded_lengths,
+                                    batch.frames),
+            5e-5);
+  EXPECT_TRUE(value_or_throw(recognizer.log_mel(std::span(clip).first(319))).empty());
+  EXPECT_EQ(recognizer.log_mel(std::vector<float>(32001)).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(recognizer.log_mel(std::vector<float>{std::nanf("")}).error().code, ErrorCode::kNonFinite);
+}
+
 TEST(PieceRecognizers, RefuseWrongClipsAndGoOn) {
   const GigaAmGolden golden("e2e_tiny");
   PieceRecognizer recognizer =

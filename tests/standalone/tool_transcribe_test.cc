@@ -252,7 +252,7 @@ TEST_F(Transcribe, RefusesWhatDoesNotFitByName) {
   expect_refused("transcribe" + clip + " --weights " + path("nowhere"), "nowhere");
   expect_refused(common + " --format xml", "xml");
   expect_refused(common + " --head both", "both");
-  expect_refused(common + " --head rnnt", "--head is rnnt but this model has the head ctc");
+  expect_refused(common + " --head rnnt", "the head rnnt was asked for, but this model has the head ctc");
   expect_refused(common + " --batch 0", "--batch");
   expect_refused(common + " --batch 65", "--batch");
   expect_refused(common + " --beam 0", "--beam");

@@ -158,6 +158,8 @@ TEST_F(ModelWeights, DamagedIndexesSayWhatIsWrong) {
   expect_refused("a.json", ErrorCode::kInvalidFormat, "has no \"weight_map\"");
   write("b.json", R"({"weight_map": {"x": "../b.safetensors"}})");
   expect_refused("b.json", ErrorCode::kInvalidFormat, "is not one beside the index");
+  write("b.json", R"({"weight_map": {"x": ".."}})");
+  expect_refused("b.json", ErrorCode::kInvalidFormat, "is not one beside the index");
   write("c.json", R"({"weight_map": {"x": 3}})");
   expect_refused("c.json", ErrorCode::kInvalidFormat, "the file of \"x\" is 3");
   const std::string deep = std::string(1000000, '[') + std::string(1000000, ']');

@@ -1,4 +1,4 @@
-#include "native/speech_model.h"
+#include "native/speech_files.h"
 
 #include <filesystem>
 
@@ -28,18 +28,6 @@ bool is_file(const fs::path& path) {
 Result<GigaAmConfig> read_config(const std::string& path) {
   TANDEM_TRY(bytes, read_all_bytes(path, kMostJsonBytes));
   return parse_gigaam_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
-}
-
-const char* name_of(GigaAmHead head) { return head == GigaAmHead::kCtc ? "ctc" : "rnnt"; }
-
-Result<void> check_head(const GigaAmConfig& config, std::optional<GigaAmHead> wanted) {
-  if (!config.encoder) return fail(ErrorCode::kInvalidArgument, "the configuration has no \"encoder\"");
-  if (!config.head)
-    return fail(ErrorCode::kInvalidArgument,
-                "the configuration has no \"head\": it is that of an encoder alone, which gives no text");
-  if (!wanted || config.head->kind == *wanted) return {};
-  return fail(ErrorCode::kInvalidArgument, concat("--head is ", name_of(*wanted), " but this model has the head ",
-                                                  name_of(config.head->kind), "; leave it out, or give other weights"));
 }
 
 Result<Vocabulary> read_vocabulary(const GigaAmConfig& config, const std::vector<fs::path>& folders) {
@@ -78,15 +66,9 @@ Result<SpeechModel> load_speech_model(const std::string& weights, const std::str
   TANDEM_TRY(file, read_model_weights(weights));
   const fs::path folder = folder_of(weights);
   TANDEM_TRY(config, find_gigaam_config(weights, file, config_path));
-  if (auto checked = check_head(config, head); !checked) return tl::unexpected<JitError>(checked.error());
+  if (auto checked = check_speech_config(config, head); !checked) return tl::unexpected<JitError>(checked.error());
   TANDEM_TRY(vocabulary, read_vocabulary(config, {config_path.empty() ? folder : folder_of(config_path), folder}));
-  if (vocabulary.size() + 1 != config.head->num_classes)
-    return fail(
-        ErrorCode::kInvalidFormat,
-        concat("the vocabulary has ", vocabulary.size(), " entries, but the head has ", config.head->num_classes,
-               " classes, the blank included: it needs ", config.head->num_classes - 1));
-  TANDEM_TRY(model, GigaAmModel::make(file, config));
-  return SpeechModel{std::move(model), std::move(vocabulary)};
+  return make_speech_model(file, config, std::move(vocabulary));
 }
 
 }  // namespace tandem

@@ -1,19 +1,11 @@
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 
-#include "core/models/gigaam_jit.h"
-#include "core/text/vocabulary.h"
+#include "core/models/speech_model.h"
 
 namespace tandem {
-
-/// A recogniser with the text of its classes.
-struct SpeechModel {
-  std::shared_ptr<const GigaAmModel> model;
-  Vocabulary vocabulary;
-};
 
 /// The configuration of weights at `weights` that were read as `file`: that of the JSON file `given` if it is not
 /// empty, else the `config` entry of the metadata, else `config.json` beside the weights. kNotFound says where it was
@@ -28,8 +20,8 @@ Result<GigaAmConfig> find_gigaam_config(const std::string& weights, const Weight
 ///   the configuration or the weights. It has one entry less than the head has classes: the last one is the blank.
 /// - `head`: what the configuration must have, if given.
 ///
-/// Errors: kNotFound (names what is missing and where it was looked for), kInvalidArgument (no head, or another than
-/// asked for), kInvalidFormat (a vocabulary that doesn't fit), and those of the readers and of GigaAmModel::make.
+/// Errors: kNotFound (names what is missing and where it was looked for), and those of the readers, of
+/// check_speech_config and of make_speech_model.
 Result<SpeechModel> load_speech_model(const std::string& weights, const std::string& config,
                                       std::optional<GigaAmHead> head);
 
