@@ -1,21 +1,23 @@
 import { TandemError, describe } from './errors.js';
 
-const inNode = typeof process === 'object' && Boolean(process.versions?.node) && typeof window === 'undefined';
+export const inNode = typeof process === 'object' && Boolean(process.versions?.node) && typeof window === 'undefined';
 
-async function readFile(path, what) {
+/** Calls `use` with the file system of Node.js; what fails there is a NotFound error. */
+export async function withFiles(path, what, use) {
   // The name stands in a variable so that bundlers for the web leave it alone.
   const fileSystem = 'node:fs/promises';
   try {
-    const { readFile: read } = await import(/* webpackIgnore: true */ /* @vite-ignore */ fileSystem);
-    return new Uint8Array(await read(path));
+    return await use(await import(/* webpackIgnore: true */ /* @vite-ignore */ fileSystem));
   } catch (error) {
+    if (error instanceof TandemError) throw error;
     throw new TandemError('NotFound', `${what}: the file ${path} could not be read (${error.message})`, {
       url: String(path),
     });
   }
 }
 
-async function respond(url, what) {
+/** The answer of a server that has it. */
+export async function respond(url, what) {
   let response;
   try {
     response = await fetch(url);
@@ -31,12 +33,30 @@ async function respond(url, what) {
   return response;
 }
 
-async function download(url, what) {
-  return new Uint8Array(await (await respond(url, what)).arrayBuffer());
+/** A relative URL means the same in a worker and on the page. */
+export function absolute(text) {
+  return new URL(text, globalThis.document?.baseURI ?? globalThis.location?.href).href;
 }
 
-function absolute(text) {
-  return new URL(text, globalThis.document?.baseURI ?? globalThis.location?.href).href;
+export function isAddress(source) {
+  return typeof source === 'string' || source instanceof URL;
+}
+
+/** What an address leads to: { url } for a server, or { path } for a file of Node.js. */
+export function placeOf(address) {
+  const text = String(address);
+  if (!inNode) return { url: absolute(text) };
+  if (/^(https?|data|blob):/.test(text)) return { url: text };
+  return { path: text.startsWith('file:') ? new URL(text) : text };
+}
+
+/** Bytes that are here already, or nothing for an address. */
+export function bytesHere(source, what) {
+  if (source instanceof ArrayBuffer) return new Uint8Array(source);
+  if (typeof SharedArrayBuffer !== 'undefined' && source instanceof SharedArrayBuffer) return new Uint8Array(source);
+  if (ArrayBuffer.isView(source)) return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+  if (isAddress(source)) return undefined;
+  throw new TandemError('InvalidArgument', `${what} is ${describe(source)}; give bytes, a URL or a path`);
 }
 
 /**
@@ -44,16 +64,11 @@ function absolute(text) {
  * refuses them.
  */
 export async function bytesOf(source, what) {
-  if (source instanceof ArrayBuffer) return new Uint8Array(source);
-  if (typeof SharedArrayBuffer !== 'undefined' && source instanceof SharedArrayBuffer) return new Uint8Array(source);
-  if (ArrayBuffer.isView(source)) return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
-  if (!(source instanceof URL) && typeof source !== 'string') {
-    throw new TandemError('InvalidArgument', `${what} is ${describe(source)}; give bytes, a URL or a path`);
-  }
-  const text = String(source);
-  if (!inNode) return download(absolute(text), what);
-  if (/^(https?|data|blob):/.test(text)) return download(text, what);
-  return readFile(text.startsWith('file:') ? new URL(text) : text, what);
+  const bytes = bytesHere(source, what);
+  if (bytes) return bytes;
+  const { url, path } = placeOf(source);
+  if (path !== undefined) return withFiles(path, what, async ({ readFile }) => new Uint8Array(await readFile(path)));
+  return new Uint8Array(await (await respond(url, what)).arrayBuffer());
 }
 
 /**
@@ -61,8 +76,7 @@ export async function bytesOf(source, what) {
  * the optimised code of such a module beside the file, so that the next visit starts with it.
  */
 export async function wasmOf(source, what) {
-  const isAddress = typeof source === 'string' || source instanceof URL;
-  if (inNode || !isAddress || typeof WebAssembly.compileStreaming !== 'function') return wasmBytesOf(source, what);
+  if (inNode || !isAddress(source) || typeof WebAssembly.compileStreaming !== 'function') return wasmBytesOf(source, what);
   const response = await respond(absolute(String(source)), what);
   if (response.headers.get('content-type')?.split(';')[0].trim() === 'application/wasm') {
     try {
@@ -84,7 +98,7 @@ function checkedWasm(bytes, source, what) {
   if (bytes.length >= 8 && bytes[0] === 0 && bytes[1] === 0x61 && bytes[2] === 0x73 && bytes[3] === 0x6d) return bytes;
   const start = Array.from(bytes.subarray(0, 40), (byte) =>
     byte >= 32 && byte < 127 ? String.fromCharCode(byte) : '.').join('');
-  const where = typeof source === 'string' || source instanceof URL ? ` from ${source}` : '';
+  const where = isAddress(source) ? ` from ${source}` : '';
   throw new TandemError(
     'Load',
     `${what}: what came${where} is not WebAssembly; its ${bytes.length} bytes begin with "${start}"`,

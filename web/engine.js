@@ -2,6 +2,7 @@ import createModule from './tandem.js';
 import { buildFor } from './build.js';
 import { wasmOf } from './bytes.js';
 import { TandemError, describe, numberOf, oneOf } from './errors.js';
+import { GigaAm } from './gigaam.js';
 import { CompiledGraph } from './graph.js';
 import { Jit } from './jit.js';
 import { JitRecurrent } from './recurrent.js';
@@ -103,6 +104,12 @@ export class Engine {
   loadSileroVad(options) {
     this.check();
     return SileroVad.load(this, options);
+  }
+
+  /** GigaAM, a speech recogniser, for clips of up to 30 seconds. */
+  loadGigaAM(options) {
+    this.check();
+    return GigaAm.load(this, options);
   }
 
   /** A graph from its text: see core/graph/text.h. */
@@ -254,15 +261,18 @@ export class Engine {
     return Uint8Array.from(escaped, (character) => character.charCodeAt(0));
   }
 
+  /** Room for bytes; the address. */
+  reserve(size) {
+    // 32 bits are what malloc takes: more would be little again.
+    const address = size < 2 ** 32 - PAGE ? this.call('malloc', size) >>> 0 : 0;
+    if (address !== 0) return address;
+    throw new TandemError(
+      'Device', `no memory for ${size} bytes; the engine may use ${this.#maximumPages * PAGE} (maximumMemory)`);
+  }
+
   /** Copies bytes in, for a function that takes them over; the address. */
   give(bytes, more = 0) {
-    const address = this.call('malloc', bytes.byteLength + more) >>> 0;
-    if (address === 0) {
-      throw new TandemError(
-        'Device',
-        `no memory for ${bytes.byteLength} bytes; the engine may use ${this.#maximumPages * PAGE} (maximumMemory)`,
-      );
-    }
+    const address = this.reserve(bytes.byteLength + more);
     this.view(Uint8Array, address, bytes.byteLength).set(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength));
     return address;
   }

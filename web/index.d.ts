@@ -118,6 +118,99 @@ export interface SileroVad {
   destroy(): void;
 }
 
+/** JSON of a GigaAM configuration: `preprocessor`, `encoder`, `head`, `labels`; see demo/gigaam. */
+export type GigaAmConfiguration = { readonly [name: string]: unknown };
+export interface LoadProgress {
+  /** "weights" while their files are read, then "prepare" once. */
+  phase: 'weights' | 'prepare';
+  /** Bytes of all files that are here, and of all where servers say how many there are. */
+  loaded?: number;
+  total?: number;
+}
+export interface GigaAmOptions {
+  /**
+   * model.safetensors, or the URL or path of its index (.json), whose files lie beside it, or an array of all files. They go
+   * into the engine's memory piece by piece; bytes that are given are copied.
+   */
+  weights: ByteSource | readonly ByteSource[];
+  /** An object, or config.json. Default: that in the metadata of the weights, or config.json beside them. */
+  config?: GigaAmConfiguration | ByteSource;
+  /** Texts of the classes but the last one, the blank. Default: `labels` of the configuration. */
+  vocabulary?: readonly string[];
+  /** A SentencePiece model. Default, for configurations without `labels`: tokenizer.model beside the weights. */
+  tokenizer?: ByteSource;
+  /** What the model must have; default: what it has. */
+  head?: 'ctc' | 'rnnt';
+  /**
+   * What the plan keeps the matrices as; default: as the weights have them. f16 takes half of the memory of f32, and longer,
+   * since WebAssembly has no instruction for it. The engine holds the files beside the plan.
+   */
+  weightsDtype?: 'f32' | 'f16' | 'bf16' | 'i8';
+  /** Longest clip, 1 to 30 seconds (default): memory follows it. */
+  maxSeconds?: number;
+  /** Lanes of recognizeMel(), 1 (default) to 64. */
+  lanes?: number;
+  /** CTC: width of a prefix beam search in transcribe(); default 0: the most probable class of each frame. */
+  beamWidth?: number;
+  isa?: InstructionSet;
+  numerics?: Numerics;
+  onProgress?: (progress: LoadProgress) => void;
+}
+/** A text and when it was said, in seconds. */
+export interface TimedText {
+  text: string;
+  start: number;
+  end: number;
+}
+export interface Transcript {
+  /** Without spaces at its ends; "" for a clip that is too short for a frame. */
+  text: string;
+  /** Their texts, one after the other, are the whole. A token lasts for the frame that decided for it, 40 ms. */
+  tokens: (TimedText & { id: number })[];
+  /** What stands between spaces. */
+  words: TimedText[];
+}
+/** Row-major; rows from a lane's length on mean nothing. */
+export interface RecognizedMel {
+  /** Encoder frames of the batch. */
+  frames: number;
+  /** [lanes, frames, width] */
+  encoded: Float32Array;
+  width: number;
+  /** [lanes, frames, scoreWidth]: log-probabilities (CTC), or the share of the encoder in the joint network (RN-T). */
+  scores: Float32Array;
+  scoreWidth: number;
+  encodedLengths: Int32Array;
+  /** Per lane, greedy: classes, and the encoder frame where each begins. */
+  sequences: { tokens: Int32Array; frames: Int32Array }[];
+}
+/**
+ * GigaAM: short clips of speech to text. A call that throws leaves it as it was: InvalidArgument (expected, actual) for a clip
+ * that is too long, NonFinite (index) for samples that are NaN or infinite.
+ */
+export interface GigaAm {
+  readonly head: 'ctc' | 'rnnt';
+  /** Hz of the samples: 16000. */
+  readonly sampleRate: number;
+  /** Most samples of a clip. */
+  readonly maxSamples: number;
+  /** From one encoder frame to the next. */
+  readonly samplesPerFrame: number;
+  /** Mel bands. */
+  readonly features: number;
+  /** The blank is the last one. */
+  readonly classes: number;
+  readonly lanes: number;
+  readonly timings: { readonly loadMs: number; readonly prepareMs: number };
+  /** What is said in one clip of samples from -1 to 1. */
+  transcribe(samples: Float32Array): Transcript;
+  /** The front end alone: `data` is [features, frames], as recognizeMel() takes it. */
+  logMel(samples: Float32Array): { features: number; frames: number; data: Float32Array };
+  /** A batch of log-mel [lanes, features, t], and how many frames each lane has: for decoders of your own. */
+  recognizeMel(mel: Float32Array, lengths: Int32Array): RecognizedMel;
+  destroy(): void;
+}
+
 export interface SegmentationOptions {
   /** 8000, 16000 (default) or a multiple of 16000. */
   sampleRate?: number;
@@ -188,7 +281,7 @@ export interface Capabilities {
   readonly maximumMemory: number;
 }
 export interface Counters {
-  /** Detectors, graphs and iterators that are not destroyed. */
+  /** Detectors, recognisers, graphs, wrappers and iterators that are not destroyed. */
   objects: number;
   /** Emitted modules that are loaded. */
   modules: number;
@@ -201,6 +294,7 @@ export interface Counters {
 export interface Engine extends JitEngine {
   readonly capabilities: Capabilities;
   loadSileroVad(options: SileroVadOptions): Promise<SileroVad>;
+  loadGigaAM(options: GigaAmOptions): Promise<GigaAm>;
   compileGraph(
     text: string,
     options?: { constants?: Record<string, ArrayBufferView>; isa?: InstructionSet; numerics?: Numerics },
@@ -214,12 +308,14 @@ export function createEngine(options?: EngineOptions): Promise<Engine>;
 
 type Remote<T> = T extends (...values: infer V) => infer R ? (...values: V) => Promise<Awaited<R>> : T;
 export type WorkerVad = { [K in Exclude<keyof SileroVad, 'moduleBytes'>]: Remote<SileroVad[K]> };
+export type WorkerGigaAm = { [K in keyof GigaAm]: Remote<GigaAm[K]> };
 export type WorkerGraph = { [K in keyof CompiledGraph]: Remote<CompiledGraph[K]> };
 export interface WorkerEngine {
   readonly capabilities: Capabilities;
   /** Unsupported: functions can't be sent to a worker. Call createEngine() in a module worker of your own. */
   jit(): Promise<never>;
   loadSileroVad(options: SileroVadOptions): Promise<WorkerVad>;
+  loadGigaAM(options: GigaAmOptions): Promise<WorkerGigaAm>;
   compileGraph(...values: Parameters<Engine['compileGraph']>): Promise<WorkerGraph>;
   speechTimestamps(probabilities: ArrayLike<number>, options?: SegmentationOptions): Promise<Segment[]>;
   counters(): Promise<Counters>;

@@ -1,14 +1,18 @@
 // Weight files, and typed arrays, as constants for build functions.
 
+#include "web/weights.h"
+
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "core/base/text.h"
 #include "core/graph/constant.h"
 #include "core/models/weight_constant.h"
-#include "core/weights/weight_file.h"
+#include "core/weights/weight_index.h"
 #include "web/arguments.h"
 #include "web/boundary.h"
 #include "web/build_scope.h"
@@ -32,6 +36,8 @@ Handles<Weights>& weights() {
 
 }  // namespace
 
+const WeightFile& weight_file(uint32_t handle) { return weights().get(handle).file; }
+
 }  // namespace tandem::web
 
 using namespace tandem;       // NOLINT: the exported functions are outside every namespace
@@ -44,6 +50,28 @@ TANDEM_EXPORT uint32_t tandem_weights_read(uint8_t* bytes, uint32_t size, const 
     const auto* first = reinterpret_cast<const std::byte*>(bytes);
     TANDEM_TRY(file, read_weights(ByteSource{{first, size}, std::move(owner)}, origin));
     auto made = std::make_unique<Weights>();
+    made->file = std::move(file);
+    return weights().add(std::move(made));
+  });
+}
+
+/// The names of the files in an index, with line ends between them; null: failed.
+TANDEM_EXPORT const char* tandem_weights_index(const char* text, uint32_t size, const char* origin) {
+  return guarded(static_cast<const char*>(nullptr), [&]() -> Result<const char*> {
+    TANDEM_TRY(names, files_of_weight_index({text, size}, origin));
+    std::string out;
+    for (const std::string& name : names) out += name + "\n";
+    return answer(std::move(out));
+  });
+}
+
+/// Several files as one; 0: failed.
+TANDEM_EXPORT uint32_t tandem_weights_join(const uint32_t* files, uint32_t count, const char* origin) {
+  return guarded(uint32_t{0}, [&]() -> Result<uint32_t> {
+    std::vector<WeightPart> parts;
+    for (uint32_t i = 0; i < count; i++) parts.push_back({weight_file(files[i]).origin(), weight_file(files[i])});
+    auto made = std::make_unique<Weights>();
+    TANDEM_TRY(file, join_weights(parts, origin));
     made->file = std::move(file);
     return weights().add(std::move(made));
   });

@@ -23,6 +23,15 @@ const operations = {
     const { windowSamples, sampleRate, version, timings, moduleSize } = vad;
     return { number: lastNumber, windowSamples, sampleRate, version, timings, moduleSize };
   },
+  async loadGigaAM({ reportsProgress, ...options }) {
+    if (reportsProgress) options.onProgress = this.progress;
+    const recognizer = await engine.loadGigaAM(options);
+    objects.set(++lastNumber, recognizer);
+    return { number: lastNumber, ...recognizer };
+  },
+  transcribe: (number, samples) => live(number).transcribe(samples),
+  logMel: (number, samples) => live(number).logMel(samples),
+  recognizeMel: (number, mel, lengths) => live(number).recognizeMel(mel, lengths),
   compileGraph(text, options) {
     const graph = engine.compileGraph(text, options);
     objects.set(++lastNumber, graph);
@@ -58,7 +67,8 @@ let previous = Promise.resolve();
 self.onmessage = ({ data: { id, operation, values } }) => {
   previous = previous.then(async () => {
     try {
-      const result = await operations[operation](...values);
+      const progress = (value) => self.postMessage({ id, progress: value });
+      const result = await operations[operation].call({ progress }, ...values);
       self.postMessage({ id, result }, buffersIn(result));
     } catch (error) {
       const { code = 'Runtime', message, details = {} } = error;

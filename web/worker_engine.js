@@ -1,4 +1,11 @@
-import { TandemError } from './errors.js';
+import { absolute, isAddress } from './bytes.js';
+import { TandemError, describe } from './errors.js';
+
+/** A relative URL means the same here and in the worker. */
+function sent(source) {
+  if (Array.isArray(source)) return source.map(sent);
+  return isAddress(source) ? absolute(String(source)) : source;
+}
 
 /** The same interface as an Engine, every method a promise; the work is done in a worker. */
 class WorkerEngine {
@@ -9,8 +16,9 @@ class WorkerEngine {
 
   constructor(worker) {
     this.#worker = worker;
-    worker.onmessage = ({ data: { id, result, error } }) => {
-      const { resolve, reject } = this.#waiting.get(id);
+    worker.onmessage = ({ data: { id, progress, result, error } }) => {
+      const { resolve, reject, onProgress } = this.#waiting.get(id);
+      if (progress !== undefined) return onProgress(progress);
       this.#waiting.delete(id);
       if (error) reject(new TandemError(error.code, error.message, error.details));
       else resolve(result);
@@ -30,10 +38,14 @@ class WorkerEngine {
   }
 
   call(operation, ...values) {
+    return this.callWithProgress(undefined, operation, ...values);
+  }
+
+  callWithProgress(onProgress, operation, ...values) {
     if (this.#ended) return Promise.reject(this.#ended);
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId;
-      this.#waiting.set(id, { resolve, reject });
+      this.#waiting.set(id, { resolve, reject, onProgress });
       try {
         this.#worker.postMessage({ id, operation, values });
       } catch (error) {
@@ -44,12 +56,15 @@ class WorkerEngine {
   }
 
   async loadSileroVad(options = {}) {
-    const { weights } = options;
-    // A relative URL means the same here and there.
-    const sent = typeof weights === 'string' || weights instanceof URL
-      ? { ...options, weights: new URL(String(weights), globalThis.document?.baseURI ?? globalThis.location?.href).href }
-      : options;
-    return new WorkerVad(this, await this.call('loadSileroVad', sent));
+    return new WorkerVad(this, await this.call('loadSileroVad', { ...options, weights: sent(options.weights) }));
+  }
+  async loadGigaAM({ onProgress, ...options } = {}) {
+    if (onProgress !== undefined && typeof onProgress !== 'function') {
+      throw new TandemError('InvalidArgument', `onProgress is ${describe(onProgress)}; it must be a function`);
+    }
+    const there = { ...options, reportsProgress: onProgress !== undefined };
+    for (const name of ['weights', 'config', 'tokenizer']) if (name in options) there[name] = sent(options[name]);
+    return new WorkerGigaAm(this, await this.callWithProgress(onProgress, 'loadGigaAM', there));
   }
   /** Build functions can't be sent to a worker. */
   async jit() {
@@ -113,6 +128,18 @@ class WorkerVad extends WorkerObject {
   }
   executeProfiled(options) {
     return this[CALL]('executeProfiled', options);
+  }
+}
+
+class WorkerGigaAm extends WorkerObject {
+  transcribe(samples) {
+    return this[CALL]('transcribe', samples);
+  }
+  logMel(samples) {
+    return this[CALL]('logMel', samples);
+  }
+  recognizeMel(mel, lengths) {
+    return this[CALL]('recognizeMel', mel, lengths);
   }
 }
 

@@ -42,18 +42,20 @@ function fileOf(folders, address) {
 export function startServer(folders, port = 0, { cacheControl = 'no-cache', policy = CONTENT_SECURITY_POLICY } = {}) {
   const server = createServer((request, response) => {
     const file = fileOf(folders, request.url);
-    const found = file && statSync(file, { throwIfNoEntry: false })?.isFile();
+    const status = file && statSync(file, { throwIfNoEntry: false });
     const headers = {
       ...(policy && { 'content-security-policy': policy }),
       'cache-control': cacheControl,
       'x-content-type-options': 'nosniff',
     };
-    if (!found) {
+    if (!status?.isFile()) {
       response.writeHead(404, { ...headers, 'content-type': 'text/plain' });
       response.end('not found\n');
       return;
     }
-    response.writeHead(200, { ...headers, 'content-type': TYPES[extname(file)] ?? 'application/octet-stream' });
+    const type = TYPES[extname(file)] ?? 'application/octet-stream';
+    // With the length a page can show how much is still to come.
+    response.writeHead(200, { ...headers, 'content-type': type, 'content-length': status.size });
     createReadStream(file).pipe(response);
   });
   return new Promise((resolve, reject) => {

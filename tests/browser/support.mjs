@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { startServer } from '../../demo/web/server.mjs';
-import { clipsFolder, expectationsFolder, makeExpectations, packageFolder, root } from '../web/files.mjs';
+import { clipsFolder, expectationsFolder, makeExpectations, makeGigaAmFiles, packageFolder, root } from '../web/files.mjs';
 
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
   '--disable-background-networking', '--disable-component-update', '--disable-sync'];
@@ -28,11 +28,14 @@ export async function launch(flags = []) {
 /** A page of the tests, with the checks of tests/web as window.checks; errors of the page fail the test. */
 export async function openTestPage() {
   makeExpectations();
+  const models = mkdtempSync(join(tmpdir(), 'tandem-models-'));
   const server = await startServer({
     '/': join(root, 'tests/browser/page'),
     '/tandem/': packageFolder,
     '/checks/': join(root, 'tests/web'),
     '/golden/': join(root, 'tests/golden/silero'),
+    '/goldens/': join(root, 'tests/golden'),
+    '/models/': makeGigaAmFiles(models),
     '/clips/': clipsFolder,
     '/expectations/': expectationsFolder,
     '/weights/': join(root, 'node_modules/@ricky0123/vad-web/dist'),
@@ -55,6 +58,7 @@ export async function openTestPage() {
     async close() {
       await close();
       await server.close();
+      rmSync(models, { recursive: true });
     },
   };
 }

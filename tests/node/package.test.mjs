@@ -57,7 +57,18 @@ test('the types fit a program that uses them', () => {
     const graph = await remote.compileGraph('', { constants: {} });
     const [{ data }] = await graph.run([new Float32Array(1)], { t: 3 });
     console.log(rows, data, (await graph.executeProfiled())[0].share, graph.inputs[0].shape);
+    const gigaam = await engine.loadGigaAM({
+      weights: ['a.safetensors', new ArrayBuffer(0)], config: { head: { type: 'ctc' } }, vocabulary: ['a'], weightsDtype: 'f16',
+      onProgress: ({ phase, loaded = 0, total }) => console.log(phase, total && loaded / total),
+    });
+    const words: { text: string; start: number; end: number }[] = gigaam.transcribe(new Float32Array(9)).words;
+    const { scores, sequences } = gigaam.recognizeMel(gigaam.logMel(new Float32Array(9)).data, new Int32Array(1));
+    const distant = await remote.loadGigaAM({ weights: new URL('a.safetensors', 'http://a/'), head: 'rnnt', maxSeconds: 10 });
+    const text: string = (await distant.transcribe(new Float32Array(9))).text;
+    console.log(words, scores[0], sequences[0].tokens, text, distant.maxSamples);
     try { vad.destroy(); } catch (error) { if (error instanceof TandemError) console.log(error.code, error.index); }
+    // @ts-expect-error weights are not kept as f64
+    await engine.loadGigaAM({ weights: 'a.safetensors', weightsDtype: 'f64' });
     // @ts-expect-error another rate is refused
     await engine.loadSileroVad({ weights: 'a.onnx', sampleRate: 44100 });
     console.log(segments, event?.sample, later);

@@ -1,9 +1,12 @@
 // Where the files of the web tests lie, and how the generated ones are made.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Expectations } from './checks.mjs';
+import { LABELS } from './gigaam.mjs';
+import { tokenizerModel } from './gigaam_misuse.mjs';
+import { readSafetensors, weightsOf, writeSafetensors } from './safetensors.mjs';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 export const packageFolder = join(root, 'build/web/tandem');
@@ -51,4 +54,41 @@ export function loadExpectations() {
 export function clip(id) {
   const bytes = readFileSync(join(clipsFolder, `${id}.f32`));
   return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+}
+
+/** The bytes of a file of tests/golden. */
+export function readGolden(name) {
+  return new Uint8Array(readFileSync(join(root, 'tests/golden', name)));
+}
+
+/** Models as the converter writes them, in a folder for each way to have them; the folder of these. */
+export function makeGigaAmFiles(folder) {
+  const bytes = readGolden('gigaam/e2e_tiny.safetensors');
+  const file = readSafetensors(bytes);
+  const config = JSON.parse(file.metadata.config);
+  const tensors = weightsOf(file);
+  const write = (name, content) => {
+    mkdirSync(join(folder, name, '..'), { recursive: true });
+    writeFileSync(join(folder, name), content);
+  };
+  const names = Object.keys(tensors);
+  const labelled = JSON.stringify({ ...config, labels: LABELS });
+  write('single/model.safetensors', writeSafetensors(tensors));
+  write('single/config.json', labelled);
+  write('bare/model.safetensors', writeSafetensors(tensors));
+  for (const part of [0, 1, 2]) {
+    const some = names.filter((_, i) => i % 3 === part);
+    write(`several/part-${part}.safetensors`, writeSafetensors(Object.fromEntries(some.map((name) => [name, tensors[name]]))));
+  }
+  const map = Object.fromEntries(names.map((name, i) => [name, `part-${i % 3}.safetensors`]));
+  write('several/model.safetensors.index.json', JSON.stringify({ metadata: { total_size: 1 }, weight_map: map }));
+  write('several/config.json', labelled);
+  write('gone/model.safetensors.index.json', '{"weight_map": {"x": "gone.safetensors"}}');
+  write('elsewhere/model.safetensors.index.json', '{"weight_map": {"x": "../model.safetensors"}}');
+  const { pieces } = JSON.parse(readFileSync(join(root, 'tests/golden/text/decoded.json'), 'utf8')).models.unigram_symbols;
+  const spelled = tokenizerModel({ bytes }, pieces);
+  write('tokenizer/model.safetensors', writeSafetensors(spelled.tensors));
+  write('tokenizer/config.json', JSON.stringify(spelled.config));
+  write('tokenizer/tokenizer.model', readGolden('text/unigram_symbols.model'));
+  return folder;
 }

@@ -1,5 +1,7 @@
 import { createEngine, createWorkerEngine } from '/tandem/index.js';
 import { Expectations, checkCases, checkClips, machinesOf } from '/checks/checks.mjs';
+import { checkClips as checkSpeech, checkGoldens, checkWeightTypes } from '/checks/gigaam.mjs';
+import { checkLifetimes, checkLoading, checkRefusals } from '/checks/gigaam_misuse.mjs';
 import { checkJit } from '/checks/jit.mjs';
 import { checkOperations } from '/checks/jit_operations.mjs';
 import { checkLargeMemory } from '/checks/memory.mjs';
@@ -17,6 +19,7 @@ const loadExpectations = async () =>
   new Expectations(await (await fetch('/expectations/index.json')).json(), await bytes('/expectations/data.bin'));
 const golden = async (version, rate) => (await fetch(`/golden/${version}_${rate / 1000}k.json`)).json();
 const samplesOf = async (id) => new Float32Array(await bytes(`/clips/${id}.f32`));
+const readGolden = async (name) => new Uint8Array(await bytes(`/goldens/${name}`));
 const weights = (version) => `/weights/silero_vad_${version}.onnx`;
 
 /** How long loading and preparing take on a page that has done nothing else. */
@@ -61,6 +64,22 @@ window.checks = {
     }
     await engine.destroy();
     return { problems: results.flatMap((one) => one.problems), worst: Math.max(...results.map((one) => one.worst)) };
+  },
+  /** GigaAM on an engine of the page or in a worker. */
+  async gigaam(place, check) {
+    const engine = await (place === 'worker' ? createWorkerEngine() : createEngine());
+    const checks = {
+      goldens: checkGoldens, types: checkWeightTypes, clips: checkSpeech, refusals: checkRefusals,
+      loading: (one, read) => checkLoading(one, read, '/models/'),
+    };
+    try {
+      return await checks[check](engine, readGolden);
+    } finally {
+      await engine.destroy();
+    }
+  },
+  async gigaamLifetimes() {
+    return checkLifetimes(createEngine, readGolden);
   },
   async misuse() {
     return checkMisuse(createEngine, new Uint8Array(await bytes(weights('v5'))));

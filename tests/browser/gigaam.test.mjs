@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { openTestPage } from './support.mjs';
+
+let opened;
+before(async () => {
+  opened = await openTestPage();
+});
+after(() => opened?.close());
+
+const run = (name, ...values) =>
+  opened.page.evaluate(([check, parameters]) => window.checks[check](...parameters), [name, values]);
+
+for (const place of ['page', 'worker']) {
+  for (const [check, what] of Object.entries({
+    goldens: 'every golden file: log-mel, encoder, scores, tokens, frames, text',
+    types: 'matrices that are kept as f16, bf16 and i8 are within the stated errors',
+    clips: 'clips do not touch each other; words; beams',
+    loading: 'weights in one file and several, configuration and vocabulary beside them, progress',
+    refusals: 'what does not fit is refused by name',
+  })) {
+    test(`GigaAM, ${place}: ${what}`, async () => {
+      assert.deepEqual(await run('gigaam', place, check), []);
+    });
+  }
+}
+
+test('recognisers come and go and leave nothing behind', async () => {
+  assert.deepEqual(await run('gigaamLifetimes'), []);
+});
+
+test('the page reported no errors of its own', () => {
+  // Files that are looked for and not there.
+  assert.deepEqual(opened.errors.filter((text) => !text.includes('404')), []);
+});
