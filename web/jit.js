@@ -334,8 +334,9 @@ export class Jit {
 
   /** Values of variables for the next execute. */
   #give(values) {
-    for (const name of Object.keys(objectOf('the variables', values))) this.#checkValue(name, values[name]);
-    for (const name of Object.keys(values)) this.#call('give', this.#variables.get(name).number, values[name]);
+    const given = Object.entries(objectOf('the variables', values));
+    for (const [name, value] of given) this.#checkValue(name, value);
+    for (const [name, value] of given) this.#call('give', this.#variables.get(name).number, value);
   }
 
   #checkValue(name, value) {
