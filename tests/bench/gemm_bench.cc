@@ -137,6 +137,19 @@ std::unique_ptr<Plan> make_plan(const Case& c, const std::vector<Values>& weight
   return std::move(*plan);
 }
 
+/// Operations for each byte that has to be moved at least: operands once, the result once.
+double intensity(const Case& c) {
+  int64_t elements = c.outputs;
+  const auto add = [&](const Shape& shape) {
+    int64_t count = 1;
+    for (const Dim& dim : shape) count *= dim.is_constant() ? dim.upper() : c.live;
+    elements += count;
+  };
+  add(c.x);
+  for (const Shape& shape : c.weights) add(shape);
+  return c.flops / (4.0 * static_cast<double>(elements));
+}
+
 void check(const Case& c, const Plan& plan, const Values& expected, const std::string& by) {
   const auto* result = reinterpret_cast<const float*>(plan.output_data(0));
   double worst = 0;
@@ -191,14 +204,17 @@ void measure(Report& report, const Case& c, const std::shared_ptr<Backend>& back
       return dash;
     };
     const double peak_rate = static_cast<double>(peak_flops) / timings[1].median;
-    report.row(concat(c.name, ", ", isa),
-               {{"us", us},
-                {"GFLOP/s", c.flops > 0 ? nlohmann::ordered_json(c.flops / us * 1e-3) : dash},
-                {"% of peak", c.flops > 0 ? nlohmann::ordered_json(100 * c.flops / us / peak_rate) : dash},
-                {"% of read", c.bytes > 0 ? nlohmann::ordered_json(100 * ratio(timings[2], timings[0])) : dash},
-                {"OpenBLAS/us", peer("OpenBLAS")},
-                {"oneDNN/us", peer("oneDNN")},
-                {"kernels", kernels(*plan)}});
+    const auto when = [&](bool known, double value) { return known ? nlohmann::ordered_json(value) : dash; };
+    report.row(concat(c.name, ", ", isa), {{"us", us},
+                                           {"GFLOP/s", when(c.flops > 0, c.flops / us * 1e-3)},
+                                           {"% of peak", when(c.flops > 0, 100 * c.flops / us / peak_rate)},
+                                           {"% of read", when(c.bytes > 0, 100 * ratio(timings[2], timings[0]))},
+                                           {"flop/byte", when(c.flops > 0, intensity(c))},
+                                           {"peak", peak_rate * 1e-3},
+                                           {"read GB/s", when(c.bytes > 0, c.bytes / timings[2].median * 1e-3)},
+                                           {"OpenBLAS/us", peer("OpenBLAS")},
+                                           {"oneDNN/us", peer("oneDNN")},
+                                           {"kernels", kernels(*plan)}});
   }
 }
 
