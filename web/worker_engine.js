@@ -17,10 +17,13 @@ class WorkerEngine {
   constructor(worker) {
     this.#worker = worker;
     worker.onmessage = ({ data: { id, progress, result, error } }) => {
-      const { resolve, reject, onProgress } = this.#waiting.get(id);
-      if (progress !== undefined) return onProgress(progress);
+      const waiting = this.#waiting.get(id);
+      if (progress !== undefined) return this.#tell(waiting, progress);
+      const { resolve, reject } = waiting;
       this.#waiting.delete(id);
-      if (error) reject(new TandemError(error.code, error.message, error.details));
+      if (waiting.failure && result) this.call('destroyObject', result.number).catch(() => {});
+      if (waiting.failure) reject(waiting.failure.error);
+      else if (error) reject(new TandemError(error.code, error.message, error.details));
       else resolve(result);
     };
     worker.onerror = (event) => {
@@ -28,6 +31,16 @@ class WorkerEngine {
       const why = event.message || 'its script could not be loaded';
       this.#end(new TandemError('Broken', `the worker stopped (${why}); create a new engine`));
     };
+  }
+
+  /** What a page throws at its progress ends the loading for it, as without a worker. */
+  #tell(waiting, progress) {
+    if (waiting.failure) return;
+    try {
+      waiting.onProgress(progress);
+    } catch (error) {
+      waiting.failure = { error };
+    }
   }
 
   #end(error) {

@@ -107,6 +107,19 @@ export async function checkLoading(engine, read, folder) {
   await refuses('no vocabulary', 'NotFound', ['vocabulary', 'labels', 'tokenizer.model'], () =>
     say({ weights: `${folder}bare/model.safetensors`, config }));
 
+  const own = new Error('from the page');
+  const { objects } = await engine.counters();
+  for (const phase of ['weights', 'prepare']) {
+    const found = await engine.loadGigaAM({
+      weights: golden.bytes, vocabulary: LABELS, maxSeconds: 1,
+      onProgress(progress) {
+        if (progress.phase === phase) throw own;
+      },
+    }).catch((error) => error);
+    same(`an error of the page at ${phase}`, found === own, true);
+  }
+  same('objects after it', (await engine.counters()).objects, objects);
+
   const decoded = JSON.parse(new TextDecoder().decode(await read('text/decoded.json')));
   const model = tokenizerModel(golden, decoded.models.unigram_symbols.pieces);
   const spelled = model.text(Array.from(golden.values('expected.tokens')));
@@ -282,17 +295,6 @@ export async function checkLifetimes(createEngine, read) {
     problems.push(`allocated: ${before.allocatedBytes} bytes before, ${after.allocatedBytes} after`);
   }
 
-  const own = new Error('from the page');
-  for (const phase of ['weights', 'prepare']) {
-    const found = await engine.loadGigaAM({
-      ...options,
-      onProgress(progress) {
-        if (progress.phase === phase) throw own;
-      },
-    }).catch((error) => error);
-    same(`an error of the page at ${phase}`, found === own, true);
-  }
-  same('objects after it', engine.counters().objects, before.objects);
   await refuses('an engine that is destroyed meanwhile', 'Destroyed', [], () =>
     engine.loadGigaAM({ ...options, onProgress: ({ phase }) => phase === 'weights' && engine.destroy() }));
 
