@@ -143,7 +143,7 @@ export interface GigaAmOptions {
   head?: 'ctc' | 'rnnt';
   /**
    * What the plan keeps the matrices as; default: as the weights have them. f16 takes half of the memory of f32, and longer,
-   * since WebAssembly has no instruction for it. The engine holds the files beside the plan.
+   * since WebAssembly has no instruction for it. The engine holds the files beside the plan: 1.9 GB for 0.9 GB of f32.
    */
   weightsDtype?: 'f32' | 'f16' | 'bf16' | 'i8';
   /** Longest clip, 1 to 30 seconds (default): memory follows it. */

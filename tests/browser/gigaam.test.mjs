@@ -15,6 +15,7 @@ for (const place of ['page', 'worker']) {
   for (const [check, what] of Object.entries({
     goldens: 'every golden file: log-mel, encoder, scores, tokens, frames, text',
     types: 'matrices that are kept as f16, bf16 and i8 are within the stated errors',
+    halves: 'a file of f16 is what its numbers are',
     clips: 'clips do not touch each other; words; beams',
     loading: 'weights in one file and several, configuration and vocabulary beside them, progress',
     refusals: 'what does not fit is refused by name',

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createEngine } from '../../build/web/tandem/index.js';
 import { makeGigaAmFiles, readGolden } from '../web/files.mjs';
-import { LABELS, checkClips, checkGoldens, checkWeightTypes } from '../web/gigaam.mjs';
+import { LABELS, checkClips, checkGoldens, checkHalfFiles, checkWeightTypes } from '../web/gigaam.mjs';
 import { checkLifetimes, checkLoading, checkRefusals } from '../web/gigaam_misuse.mjs';
 
 const engine = await createEngine();
@@ -19,6 +19,10 @@ test('every golden file of GigaAM: log-mel, encoder, scores, tokens, frames, tex
 
 test('matrices that are kept as f16, bf16 and i8 are within the stated errors', async () => {
   assert.deepEqual(await checkWeightTypes(engine, readGolden), []);
+});
+
+test('a file of f16 is what its numbers are', async () => {
+  assert.deepEqual(await checkHalfFiles(engine, readGolden), []);
 });
 
 test('clips do not touch each other; words; beams', async () => {

@@ -1,7 +1,7 @@
 // GigaAM in the JavaScript package against the float64 references of tests/golden/gigaam, wherever it runs. The checks
 // return sentences about what is wrong. `read(name)` gives the bytes of a file of tests/golden.
 import { machinesOf } from './checks.mjs';
-import { readSafetensors } from './safetensors.mjs';
+import { readSafetensors, weightsOf, writeSafetensors } from './safetensors.mjs';
 
 /** The characters of the published models: a space and the Russian letters. */
 export const LABELS = [' ', ...Array.from({ length: 32 }, (_, i) => String.fromCharCode(0x430 + i))];
@@ -178,6 +178,54 @@ export async function checkWeightTypes(engine, read) {
     }
   }
   return notes.problems;
+}
+
+/** The bits of the f16 that is nearest, ties to even; for numbers of ordinary size. */
+function halfBits(value) {
+  const magnitude = Math.abs(value);
+  const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0;
+  const exponent = Math.max(Math.floor(Math.log2(magnitude)), -14);
+  const scaled = magnitude === 0 ? 0 : magnitude * 2 ** (10 - exponent);
+  const low = Math.floor(scaled);
+  const rest = scaled - low;
+  const whole = rest > 0.5 || (rest === 0.5 && low % 2 === 1) ? low + 1 : low;
+  return sign + (magnitude === 0 ? 0 : (exponent + 14) * 1024 + whole);
+}
+
+function numberOfHalf(bits) {
+  const exponent = (bits >> 10) & 31;
+  const size = exponent ? (1024 + (bits & 1023)) * 2 ** (exponent - 25) : (bits & 1023) * 2 ** -24;
+  return bits & 0x8000 ? -size : size;
+}
+
+/** A file of f16 is what its numbers are in a file of f32 whose matrices are kept as f16. */
+export async function checkHalfFiles(engine, read) {
+  const { problems, same, within } = makeNotes();
+  const golden = await loadGolden(read, 'ctc_tiny');
+  const { metadata, tensors } = readSafetensors(golden.bytes);
+  const halves = {};
+  const rounded = {};
+  for (const [name, { shape, data }] of Object.entries(weightsOf({ tensors }))) {
+    const bits = Uint16Array.from(data, halfBits);
+    halves[name] = { dtype: 'F16', shape, data: bits };
+    rounded[name] = { dtype: 'F32', shape, data: Float32Array.from(bits, numberOfHalf) };
+    const errors = data.map((value, i) => Math.abs(value - rounded[name].data[i]) / (Math.abs(value) + 1e-4));
+    within(`${name} as f16`, Math.max(...errors), 2 ** -11);
+  }
+  const results = [];
+  for (const [weights, weightsDtype] of [[halves, undefined], [rounded, 'f16']]) {
+    const recognizer = await engine.loadGigaAM({
+      weights: writeSafetensors(weights, metadata), weightsDtype, vocabulary: LABELS, maxSeconds: 1, lanes: golden.lanes,
+    });
+    results.push(await recognizer.recognizeMel(golden.values('input.mel'), golden.values('input.mel_lengths')));
+    await recognizer.destroy();
+  }
+  same('scores', results[0].scores, results[1].scores);
+  const lengths = golden.values('expected.encoded_lengths');
+  const difference = rowDifference(results[0].encoded, golden.values('expected.encoded'), lengths, results[0].frames);
+  within('encoded of a file of f16', difference, 2 * BOUNDS.f16[0]);
+  if (!(difference > 2e-5)) problems.push('a file of f16 gives what f32 gives');
+  return problems;
 }
 
 /** A clip does not change what is said in the next one, and a beam finds what the scores say. */
