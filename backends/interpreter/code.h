@@ -65,6 +65,7 @@ struct Code {
   uint32_t range_counter = 0;             ///< Number of the range loop's counter.
   IndexExpression range;                  ///< The extent that the kernel states.
   std::vector<IndexExpression> elements;  ///< Of each buffer.
+  uint64_t executed = 0;                  ///< Steps so far.
 };
 
 /// Makes a verified kernel ready. The kernel must outlive the code.

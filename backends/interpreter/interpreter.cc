@@ -86,6 +86,12 @@ class InterpreterExecutable final : public Executable {
 
   std::string failure() const override { return failure_; }
 
+  uint64_t operations() const override {
+    uint64_t count = 0;
+    for (const Code& code : codes_) count += code.executed;
+    return count;
+  }
+
   std::string source() const override {
     std::string out;
     for (const Kernel& kernel : program_.kernels) out += text(kernel);

@@ -49,6 +49,7 @@ class Machine {
     const Step* const last = steps + code_.steps.size();
     for (const Step* step = steps; step != last;) {
       const Step& now = *step++;
+      code_.executed++;
       switch (now.operation) {
         case Operation::kCompute:
           compute(now);

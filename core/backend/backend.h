@@ -37,6 +37,9 @@ class Executable {
   /// Why the last run returned false.
   virtual std::string failure() const { return {}; }
 
+  /// Operations that the kernels have executed so far, each vector counting once; 0 where nobody counts. For tests.
+  virtual uint64_t operations() const { return 0; }
+
   /// The kernels in the backend's own language, for people: C, WebAssembly text, assembly. Empty when there is none.
   virtual std::string source() const { return {}; }
   /// The bytes that were loaded (an object file, a Wasm module); for tests and caches.

@@ -9,9 +9,6 @@
 namespace tandem {
 namespace {
 
-/// What a score outside the mask becomes before the softmax: its weight underflows to 0.
-constexpr double kMaskedScore = -10000.0;
-
 /// What a convolution over `axes` axes gives without bias, scaled, plus the bias.
 Tensor finish(Tensor y, const AffineWeights& layer, int axes) {
   const auto per_channel = [axes](Tensor x) {
@@ -82,10 +79,11 @@ Tensor ConformerLayer::attention(const Tensor& x, const RotaryTables& rotary, co
   const Tensor y = normalise(norm_attention_, x);
   // The features are rotated before the projections, not after them as usual.
   const Tensor rotated = rotate(y.reshape(split), rotary).reshape(y.shape());
-  const Tensor q = heads(query_.apply(rotated)), k = heads(key_.apply(rotated)), v = heads(value_.apply(y));
+  const Tensor q = heads(query_.apply(rotated)), k = heads(key_.apply(rotated));
+  const Tensor v = heads(value_.apply(y).limit(1, lengths));
   const Tensor scores = matmul(q, k.transpose(-1, -2)) * (1.0 / std::sqrt(static_cast<double>(config_.head_size())));
-  const Tensor weights = softmax(scores.limit(3, lengths, kMaskedScore), -1);
-  return out_.apply(matmul(weights, v).permute({0, 2, 1, 3}).reshape(x.shape()));
+  // Neither weights nor values exist beyond a length: the sum over them ends there.
+  return out_.apply(matmul(softmax(scores, 3, lengths), v).permute({0, 2, 1, 3}).reshape(x.shape()));
 }
 
 Tensor ConformerLayer::convolution(const Tensor& x, const Tensor& lengths) const {

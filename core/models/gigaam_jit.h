@@ -65,7 +65,8 @@ struct GigaAmJit : Wrapper<GigaAmJit, GigaAmModel> {
   TANDEM_BUILD(mel, lengths, b, t) {
     const EncodedBatch batch = model.encoder.forward_batch(mel, lengths, b, t);
     const Tensor scores = model.ctc ? model.ctc->forward(batch.encoded) : model.rnnt->project(batch.encoded);
-    return {as_encoded(batch.encoded.cast(DType::kF32)), as_encoded_lengths(batch.lengths), as_scores(scores)};
+    return {as_encoded(batch.encoded.cast(DType::kF32)), as_encoded_lengths(batch.lengths),
+            as_scores(scores.limit(1, batch.lengths))};
   }
 };
 

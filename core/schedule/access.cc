@@ -34,7 +34,7 @@ void AccessWalk::walk(NodeId id, const std::vector<Index>& index) {
     case Op::kLimit: {
       if (end) end(id, index);
       const auto rank = static_cast<std::ptrdiff_t>(graph_.node(node.operands[1]).shape.size());
-      walk(node.operands[0], index);
+      walk(node.operands[0], inside ? inside(id, index) : index);
       walk(node.operands[1], std::vector<Index>(index.begin(), index.begin() + rank));
       walk(node.operands[2], {});
       return;

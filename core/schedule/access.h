@@ -28,6 +28,8 @@ class AccessWalk {
   std::function<void(const Breakpoint& breakpoint)> choose;
   /// Called at each axis that ends early.
   std::function<void(NodeId limit, const std::vector<Index>& index)> end;
+  /// Gives the subscript at which to go on below an axis that ends early; without it that is the same one.
+  std::function<std::vector<Index>(NodeId limit, const std::vector<Index>& index)> inside;
   uint32_t next_loop = kFirstWalked;
 
   explicit AccessWalk(const Graph& graph) : graph_(graph) {}

@@ -62,6 +62,7 @@ ContractAxes choose_contract_axes(const ProgramBuilder& program, const Group& gr
   for (int i = 0; i < 2; i++) axes.operands[i] = inspect(program, anchor.operands[i], space);
   double best = 0;
   for (size_t axis = 0; axis < rank; axis++) {
+    if (group.is_lane(axis)) continue;  // Its counter says where other axes end: a loop must hold it.
     double score = vector_score(axes, space[axis].upper(), axis);
     if (score > 0 && target && !stores_consecutively(program, group, *target, axis)) score *= 0.5;
     if (score >= best && score > 0) {
@@ -72,7 +73,7 @@ ContractAxes choose_contract_axes(const ProgramBuilder& program, const Group& gr
   // Rows repeat the vector operand: along them it doesn't change, so one load serves all.
   int64_t most = 1;
   for (size_t axis = 0; axis < rank; axis++) {
-    if (axes.vector_axis && axis == *axes.vector_axis) continue;
+    if ((axes.vector_axis && axis == *axes.vector_axis) || group.is_lane(axis)) continue;
     bool reuses = false;
     for (const ContractOperand& operand : axes.operands)
       reuses |= !operand.depends[axis] && (!axes.vector_axis || operand.depends[*axes.vector_axis]);

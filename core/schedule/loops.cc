@@ -8,13 +8,6 @@
 
 namespace tandem {
 
-std::vector<Index> axis_counters(const Shape& shape) {
-  std::vector<Index> counters;
-  for (size_t axis = 0; axis < shape.size(); axis++)
-    counters.push_back(Index::loop(static_cast<uint32_t>(axis + (1u << 16)), shape[axis]));
-  return counters;
-}
-
 AccessSummary summarise(const ProgramBuilder& program, NodeId node, const std::vector<Index>& index) {
   AccessSummary summary;
   const Graph& graph = *program.module.graph;
@@ -99,21 +92,35 @@ void pin_row_statistics(const ProgramBuilder& program, ValueLowerer& lowerer, No
                         const std::vector<Index>& index, const std::vector<Index>& open) {
   std::map<NodeId, std::vector<std::vector<Index>>> found;
   const Graph& graph = *program.module.graph;
-  AccessWalk walk(graph);
-  walk.visit = [&](NodeId at, const std::vector<Index>& place) {
+  // What comes before all loops costs the range: lengths are loaded there only for a reduction that is computed there.
+  bool loads_lengths = !open.empty();
+  const auto visit = [&](NodeId at, const std::vector<Index>& place) {
     if (program.buffers.count(at)) return false;
-    if (graph.node(at).op == Op::kLimit && !open.empty() && lowerer.known_inside(at, place, open) == Truth::kNever)
+    if (graph.node(at).op == Op::kLimit && loads_lengths && lowerer.known_inside(at, place, open) == Truth::kNever)
       return false;
     if (info(graph.node(at).op).op_class != OpClass::kReduce) return true;
     bool ready = !lowerer.is_pinned(at, place);
     for (const Index& expression : place)
       expression.for_each_leaf([&](const Index& leaf) {
-        ready &= leaf.kind() == IndexKind::kVariable || std::find(open.begin(), open.end(), leaf) != open.end();
+        const bool length = leaf.kind() == IndexKind::kValue && leaf.id() < kFirstWalked;
+        ready &= leaf.kind() == IndexKind::kVariable || length || std::count(open.begin(), open.end(), leaf) > 0;
       });
     if (ready) found[at].push_back(place);
     return true;
   };
-  walk.walk(node, index);
+  const auto search = [&] {
+    AccessWalk walk(graph);
+    walk.visit = visit;
+    if (loads_lengths)
+      walk.inside = [&](NodeId at, const std::vector<Index>& place) { return lowerer.inside_limit(at, place, open); };
+    found.clear();
+    walk.walk(node, index);
+  };
+  search();
+  if (!loads_lengths && !found.empty()) {
+    loads_lengths = true;
+    search();
+  }
   // Operands first: a sum of exponentials needs the maximum below it.
   for (const auto& [reduction, places] : found)
     for (const std::vector<Index>& place : places)

@@ -26,9 +26,6 @@ struct AccessSummary {
 /// Walks the expression under `node` (whose own buffer, if it has one, is ignored).
 AccessSummary summarise(const ProgramBuilder& program, NodeId node, const std::vector<Index>& index);
 
-/// Walk-time stand-ins for loop counters, one per axis of a shape.
-std::vector<Index> axis_counters(const Shape& shape);
-
 /// Axes of `shape`, outermost first, in which a group's root is stored and its loops run.
 std::vector<size_t> choose_axis_order(const ProgramBuilder& program, const Group& group);
 

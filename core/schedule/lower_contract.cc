@@ -34,7 +34,6 @@ class ContractLowering {
 
   void run() {
     const Index columns = vector_axis_ ? space_[*vector_axis_] : Index(1);
-    const Index whole_panels = floor_div(columns, tile_.width());
     const Index panels = ceil_div(columns, tile_.width());
     Index range = panels;
     for (size_t axis : outer_) range *= space_[axis];
@@ -46,19 +45,17 @@ class ContractLowering {
       rest = floor_div(rest, divisor(space_[outer_[i]]));
     }
     const Index panel = floor_mod(item, divisor(panels));
-    const Index tail = columns - whole_panels * tile_.width();
-    if (whole_panels.is(0)) {
-      panel_body(index, panel, tail, true);
-    } else if (tail.is(0)) {
-      panel_body(index, panel, tile_.width(), false);
+    size_t guards = 0;
+    for (size_t axis : outer_)
+      if (!group_.demand_of(axis).empty()) guards += open_if_positive(builder_, live(index, axis) - index[axis]);
+    if (vector_axis_ && !group_.demand_of(*vector_axis_).empty()) {
+      const Index seen = live(index, *vector_axis_);
+      guards += open_if_positive(builder_, seen - panel * tile_.width());
+      panels_of(index, panel, seen);
     } else {
-      const ValueId number = builder_.index_value(Scalar::kI32, panel);
-      builder_.open_if(builder_.binary(Opcode::kLess, number, builder_.index_value(Scalar::kI32, whole_panels)));
-      panel_body(index, panel, tile_.width(), false);
-      builder_.open_else();
-      panel_body(index, whole_panels, tail, true);
-      builder_.close_if();
+      panels_of(index, panel, columns);
     }
+    while (guards-- > 0) builder_.close_if();
     Kernel kernel =
         builder_.finish(concat(kernel_name(program_, group_), "_tile_", text(tile_)), 2 * maximum_elements(space_));
     program_.add_call(group_.prepare ? Phase::kPrepare : Phase::kStep, std::move(kernel), lowerer_.slots(),
@@ -77,8 +74,30 @@ class ContractLowering {
           space_[*vector_axis_].is_constant() && space_[*vector_axis_].constant() % tile_.lanes == 0)
         continue;
       if (!operand.constant && consecutive) continue;
-      packed_[i] =
-          pack_operand(program_, operand, space_, rank_, *vector_axis_, tile_, graph_.node(group_.root).origin);
+      packed_[i] = pack_operand(program_, group_, operand, space_, rank_, *vector_axis_, tile_);
+    }
+  }
+
+  /// How far an output axis is seen; the outer axes are open.
+  Index live(const std::vector<Index>& index, size_t axis) {
+    return lowerer_.end_of_demand(group_.demand_of(axis), index, space_[axis]);
+  }
+
+  /// One panel of so many columns.
+  void panels_of(const std::vector<Index>& index, const Index& panel, const Index& columns) {
+    const Index whole_panels = floor_div(columns, tile_.width());
+    const Index tail = columns - whole_panels * tile_.width();
+    if (whole_panels.is(0)) {
+      panel_body(index, panel, tail, true);
+    } else if (tail.is(0)) {
+      panel_body(index, panel, tile_.width(), false);
+    } else {
+      const ValueId number = builder_.index_value(Scalar::kI32, panel);
+      builder_.open_if(builder_.binary(Opcode::kLess, number, builder_.index_value(Scalar::kI32, whole_panels)));
+      panel_body(index, panel, tile_.width(), false);
+      builder_.open_else();
+      panel_body(index, whole_panels, tail, true);
+      builder_.close_if();
     }
   }
 
@@ -86,7 +105,7 @@ class ContractLowering {
   void panel_body(std::vector<Index> index, const Index& panel, const Index& columns, bool last) {
     const Index first_column = panel * tile_.width();
     if (!row_axis_) return tile_body(index, panel, first_column, columns, last, 1);
-    const Index& rows = space_[*row_axis_];
+    const Index rows = live(index, *row_axis_);
     const Index whole = floor_div(rows, tile_.rows) * tile_.rows;
     if (whole.upper() > 0) {
       index[*row_axis_] = builder_.open_loop(0, whole, tile_.rows);
@@ -225,6 +244,7 @@ class ContractLowering {
         if (end) length = end->length;
       }
       if (both) extents[i] = *length;
+      TANDEM_CHECK(both || group_.demand_of(rank_ + i).empty(), "a reduced axis that ends early is read to its end");
     }
     return extents;
   }

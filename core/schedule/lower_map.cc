@@ -35,10 +35,11 @@ class MapLowering {
       pin_statistics(counters, 0);
       if (lowerer_.has_pinned()) {
         // Reductions that all rows share are computed once: the rows aren't handed out in pieces.
-        emit_loops(counters, 0, 0, loops_[0].extent);
+        emit_loops(counters, 0, 0, end_of_loop(counters, 0));
       } else {
         const Index item = builder_.open_range(loops_[0].extent);
-        emit_loops(counters, 0, item, item + 1);
+        const Index end = end_of_loop(counters, 0);
+        emit_loops(counters, 0, item, same(end, loops_[0].extent) ? item + 1 : min(item + 1, end));
       }
     }
     Kernel kernel = builder_.finish(kernel_name(program_, group_), maximum_elements(node_.shape));
@@ -54,8 +55,10 @@ class MapLowering {
     const std::optional<Index> cut = first_end(counters, level);
     const auto part = [&](const Index& from, const Index& to) {
       counters[level] = builder_.open_loop(from, to);
+      const size_t guards = open_guards(counters, level);
       pin_statistics(counters, level + 1);
-      emit_loops(counters, level + 1, 0, loops_[level + 1].extent);
+      emit_loops(counters, level + 1, 0, end_of_loop(counters, level + 1));
+      for (size_t i = 0; i < guards; i++) builder_.close_if();
       builder_.close_loop();
     };
     if (!cut) return part(begin, end);
@@ -64,10 +67,15 @@ class MapLowering {
   }
 
   void emit_innermost(std::vector<Index> counters) {
-    const int lanes = program_.options.capabilities.lanes(size_of(node_.dtype) == 8 ? 8 : 4);
+    const size_t level = loops_.size() - 1;
+    // Elements whose lanes decide whether they are wanted are stored one by one.
+    const bool guarded = has_guards(level);
+    const int lanes = guarded ? 1 : program_.options.capabilities.lanes(size_of(node_.dtype) == 8 ? 8 : 4);
     const std::vector<Index> bounds = pieces(counters);
+    const Index end = end_of_loop(counters, level);
+    const bool whole = same(end, loops_[level].extent);
     for (size_t i = 0; i + 1 < bounds.size(); i++)
-      emit_vector_loop(builder_, bounds[i], bounds[i + 1], lanes,
+      emit_vector_loop(builder_, bounds[i], whole ? bounds[i + 1] : max(min(bounds[i + 1], end), bounds[i]), lanes,
                        [&](const Index& first, int width, std::optional<Index> count) {
                          if (width > 1) {
                            const Index lane = Index::lane(width);
@@ -77,8 +85,48 @@ class MapLowering {
                            lowerer_.clear_lanes();
                            counters.back() = first;
                          }
+                         const size_t guards = open_guards(counters, level);
                          store(counters);
+                         for (size_t k = 0; k < guards; k++) builder_.close_if();
                        });
+  }
+
+  const AxisDemand& demand_of(size_t level) const { return group_.demand_of(loops_[level].axes[0]); }
+
+  /// The first level at which the counters of all lanes that a level's demand asks for are open.
+  size_t level_of_lanes(size_t level) const {
+    size_t last = level;
+    for (size_t i = level; i < loops_.size(); i++)
+      for (const size_t axis : loops_[i].axes)
+        if (is_lane(demand_of(level), axis)) last = i;
+    return last;
+  }
+
+  /// Where a level's loop ends for the lane, which must be open; else at the extent, and guards do the rest.
+  Index end_of_loop(const std::vector<Index>& counters, size_t level) {
+    if (demand_of(level).empty() || level_of_lanes(level) > level) return loops_[level].extent;
+    const size_t axis = loops_[level].axes[0];
+    Index end = lowerer_.end_of_demand(demand_of(level), root_index(counters), node_.shape[axis]);
+    for (size_t i = 1; i < loops_[level].axes.size(); i++) end *= node_.shape[loops_[level].axes[i]];
+    return end;
+  }
+
+  /// Loops outside this level whose lanes become known at it.
+  bool has_guards(size_t level) const {
+    for (size_t i = 0; i < level; i++)
+      if (level_of_lanes(i) == level) return true;
+    return false;
+  }
+  size_t open_guards(const std::vector<Index>& counters, size_t level) {
+    size_t opened = 0;
+    for (size_t i = 0; i < level; i++) {
+      if (level_of_lanes(i) != level) continue;
+      const size_t axis = loops_[i].axes[0];
+      const std::vector<Index> index = root_index(counters);
+      const Index end = lowerer_.end_of_demand(demand_of(i), index, node_.shape[axis]);
+      opened += open_if_positive(builder_, end - index[axis]);
+    }
+    return opened;
   }
 
   /// Where the limited axis that is this level's loop ends early; nothing when there is none.
@@ -107,7 +155,7 @@ class MapLowering {
 
   /// Does every subscript step through `inner` and then through the loop's axes as through one axis?
   bool runs_on(const LoopAxis& loop, size_t inner, const std::vector<Index>& counters) const {
-    if (summary_.has_reduction) return false;
+    if (summary_.has_reduction || !group_.demand_of(inner).empty() || group_.is_lane(inner)) return false;
     const size_t outer = loop.axes.back();
     const auto uses = [&](const Index& e) { return e.depends_on(counters[outer]) || e.depends_on(counters[inner]); };
     for (const Breakpoint& breakpoint : summary_.breakpoints)

@@ -23,21 +23,24 @@ class ReduceLowering {
     std::vector<Index> index(anchor_.shape.size(), 0);
     std::vector<Index> open;
     size_t opened = 0;
+    std::vector<size_t> guards;
     for (size_t i = 0; i < outer_.size(); i++) {
       pin_statistics(index, open);
       const Index& extent = anchor_.shape[outer_[i]];
       // Whoever runs the range in pieces would repeat what stands before it: then the first loop is a plain one.
       const bool is_range = i == 0 && !lowerer_.has_pinned();
-      index[outer_[i]] = is_range ? builder_.open_range(extent) : builder_.open_loop(0, extent);
+      index[outer_[i]] = is_range ? builder_.open_range(extent) : builder_.open_loop(0, end_of_loop(index, i));
       open.push_back(index[outer_[i]]);
       opened += !is_range;
+      guards.push_back(open_guards(index, i, is_range));
     }
     pin_statistics(index, open);
     if (!vector_axis_) {
       finish_element(index);
     } else {
       const int lanes = program_.options.capabilities.lanes(size_of(anchor_.dtype) == 8 ? 8 : 4);
-      emit_vector_loop(builder_, 0, anchor_.shape[*vector_axis_], lanes,
+      const AxisDemand& demand = group_.demand_of(*vector_axis_);
+      emit_vector_loop(builder_, 0, lowerer_.end_of_demand(demand, index, anchor_.shape[*vector_axis_]), lanes,
                        [&](const Index& first, int width, std::optional<Index> count) {
                          if (width > 1) {
                            const Index lane = Index::lane(width);
@@ -51,7 +54,10 @@ class ReduceLowering {
                          lowerer_.clear_lanes();
                        });
     }
-    while (opened-- > 0) builder_.close_loop();
+    for (size_t i = guards.size(); i-- > 0;) {
+      while (guards[i]-- > 0) builder_.close_if();
+      if (i > 0 || opened == outer_.size()) builder_.close_loop();
+    }
     const Shape& inner = graph_.node(anchor_.operands[0]).shape;
     Kernel kernel = builder_.finish(kernel_name(program_, group_), maximum_elements(inner));
     program_.add_call(group_.prepare ? Phase::kPrepare : Phase::kStep, std::move(kernel), lowerer_.slots(),
@@ -59,6 +65,31 @@ class ReduceLowering {
   }
 
  private:
+  /// The place in the order of loops at which the counters of all lanes that the demand of one of them asks for are
+  /// open.
+  size_t place_of_lanes(size_t place) const {
+    size_t last = place;
+    for (size_t i = place; i < outer_.size(); i++)
+      if (is_lane(group_.demand_of(outer_[place]), outer_[i])) last = i;
+    return last;
+  }
+  Index end_of_loop(const std::vector<Index>& index, size_t place) {
+    const Index& extent = anchor_.shape[outer_[place]];
+    return place_of_lanes(place) > place ? extent
+                                         : lowerer_.end_of_demand(group_.demand_of(outer_[place]), index, extent);
+  }
+  /// Branches for the axes that end early and whose lanes are known only now.
+  size_t open_guards(const std::vector<Index>& index, size_t place, bool is_range) {
+    size_t opened = 0;
+    for (size_t i = 0; i <= place; i++) {
+      const AxisDemand& demand = group_.demand_of(outer_[i]);
+      if (demand.empty() || place_of_lanes(i) != place || (i == place && !is_range)) continue;
+      const Index end = lowerer_.end_of_demand(demand, index, anchor_.shape[outer_[i]]);
+      opened += open_if_positive(builder_, end - index[outer_[i]]);
+    }
+    return opened;
+  }
+
   /// Lanes along the innermost reduced axis when that is how memory runs, else along an output axis.
   void choose_loops(const std::vector<size_t>& root_order) {
     const Shape& inner = graph_.node(anchor_.operands[0]).shape;
@@ -76,7 +107,7 @@ class ReduceLowering {
     if (consecutive(last) == 0 || inner[last].upper() < 4) {
       int best = 0;
       for (size_t axis = 0; axis < anchor_.shape.size(); axis++) {
-        if (anchor_.shape[axis].upper() < 2 || group_.row_statistics) continue;
+        if (anchor_.shape[axis].upper() < 2 || group_.row_statistics || group_.is_lane(axis)) continue;
         const int score = consecutive(axis);
         if (score > best || (score == best && score > 0)) {
           best = score;

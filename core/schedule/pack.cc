@@ -27,9 +27,10 @@ constexpr int64_t kBlock = 16;
 /// Emits the loops that fill a packed copy.
 class Packer {
  public:
-  Packer(ProgramBuilder& program, const ContractOperand& operand, const PackedOperand& packed, const Shape& shape,
-         const Shape& space, size_t vector_axis, const Tile& tile)
+  Packer(ProgramBuilder& program, const Group& group, const ContractOperand& operand, const PackedOperand& packed,
+         const Shape& shape, const Shape& space, size_t vector_axis, const Tile& tile)
       : program_(program),
+        group_(group),
         operand_(operand),
         packed_(packed),
         shape_(shape),
@@ -43,18 +44,23 @@ class Packer {
   void run(const std::string& origin) {
     const size_t columns = shape_.size() - 1;
     const std::optional<size_t> runs = axis_to_transpose();
-    size_t opened = 0;
+    size_t opened = 0, guards = 0;
     for (size_t axis = 0; axis < columns; axis++) {
       if (runs == axis) continue;
       at_[axis] = axis == 0 ? builder_.open_range(shape_[axis]) : builder_.open_loop(0, shape_[axis]);
       opened += axis > 0;
     }
+    for (const size_t axis : packed_.axes)
+      if (ends_early(axis)) guards += open_if_positive(builder_, end_of(axis) - space_index(0)[axis]);
+    const Index first_column = at_[packed_.outer] * tile_.width();
+    live_ = max(min(end_of(vector_axis_) - first_column, tile_.width()), 0);
+    if (ends_early(vector_axis_)) guards += open_if_positive(builder_, live_);
     zero_ = lowerer_.scalar(packed_.buffer.dtype, 0, 0);
-    live_ = max(min(space_[vector_axis_] - at_[packed_.outer] * tile_.width(), tile_.width()), 0);
     if (runs)
       transpose(*runs);
     else
       copy_rows();
+    while (guards-- > 0) builder_.close_if();
     while (opened-- > 0) builder_.close_loop();
     std::string name = "pack";
     for (const Dim& dim : shape_) name += concat("_", dim.upper());
@@ -67,6 +73,19 @@ class Packer {
   }
 
  private:
+  /// Does the axis end at lengths that this copy distinguishes? What is packed at prepare is there for all of them.
+  bool ends_early(size_t axis) const {
+    if (operand_.constant || group_.demand_of(axis).empty()) return false;
+    for (size_t lane = 0; lane < space_.size(); lane++)
+      if (is_lane(group_.demand_of(axis), lane) && !packed_.has(lane)) return false;
+    return true;
+  }
+  /// How far the contraction reads an axis; the axes that are lanes are open.
+  Index end_of(size_t axis) {
+    return ends_early(axis) ? lowerer_.end_of_demand(group_.demand_of(axis), space_index(0), space_[axis])
+                            : space_[axis];
+  }
+
   /// The axis of the copy along which a constant lies consecutively, when columns don't. What is gathered lane by lane
   /// once, at prepare, takes longer to compile than to run: plain loops serve it better.
   std::optional<size_t> axis_to_transpose() const {
@@ -144,6 +163,7 @@ class Packer {
   }
 
   ProgramBuilder& program_;
+  const Group& group_;
   const ContractOperand& operand_;
   const PackedOperand& packed_;
   const Shape& shape_;  ///< Of the copy.
@@ -201,9 +221,10 @@ class WithoutBuffer {
 
 }  // namespace
 
-PackedOperand pack_operand(ProgramBuilder& program, const ContractOperand& operand, const Shape& space, size_t rank,
-                           size_t vector_axis, const Tile& tile, const std::string& origin) {
+PackedOperand pack_operand(ProgramBuilder& program, const Group& group, const ContractOperand& operand,
+                           const Shape& space, size_t rank, size_t vector_axis, const Tile& tile) {
   const Graph& graph = *program.module.graph;
+  const std::string& origin = graph.node(group.root).origin;
   PackedOperand packed;
   Shape shape;
   const Index panels = ceil_div(space[vector_axis], tile.width());
@@ -226,7 +247,7 @@ PackedOperand pack_operand(ProgramBuilder& program, const ContractOperand& opera
       program.add_slot(operand.constant ? SlotRole::kPacked : SlotRole::kIntermediate, packed.buffer.dtype,
                        maximum_elements(shape), concat("packed operand of ", origin));
   const WithoutBuffer computed_here(program, operand);
-  Packer(program, operand, packed, shape, space, vector_axis, tile).run(origin);
+  Packer(program, group, operand, packed, shape, space, vector_axis, tile).run(origin);
   return packed;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -17,13 +18,15 @@ struct PackedOperand {
   std::vector<size_t>
       axes;          ///< Axes of the iteration space that the operand depends on, without the vector axis; outer first.
   size_t outer = 0;  ///< How many of them are output axes.
+  bool has(size_t axis) const { return std::count(axes.begin(), axes.end(), axis) > 0; }
 
   /// Subscript in the buffer of the element at `index` of the iteration space, column `column` of panel `panel`.
   std::vector<Index> index(const std::vector<Index>& index, const Index& panel, const Index& column) const;
 };
 
-/// Adds the slot and the kernel call that pack an operand: once at prepare for constants, at every step otherwise.
-PackedOperand pack_operand(ProgramBuilder& program, const ContractOperand& operand, const Shape& space, size_t rank,
-                           size_t vector_axis, const Tile& tile, const std::string& origin);
+/// Adds the slot and the kernel call that pack an operand of a group: once at prepare for constants, at every step
+/// otherwise.
+PackedOperand pack_operand(ProgramBuilder& program, const Group& group, const ContractOperand& operand,
+                           const Shape& space, size_t rank, size_t vector_axis, const Tile& tile);
 
 }  // namespace tandem

@@ -18,6 +18,7 @@ class Scheduler {
 
   Schedule run() {
     schedule_.groups = choose_groups(module_);
+    find_demand(module_, schedule_.groups);
     add_leaves();
     std::unordered_map<NodeId, BufferRef> roots;
     for (const Group& group : schedule_.groups) {
@@ -93,6 +94,7 @@ class Scheduler {
     const SlotRole role = output ? SlotRole::kOutput : group.prepare ? SlotRole::kPacked : SlotRole::kIntermediate;
     target.slot = builder_.add_slot(role, node.dtype, maximum_elements(node.shape),
                                     output ? output_name(group.root) : concat("%", group.root, " ", name_of(node.op)));
+    target.partial = group.is_partial(graph_.node(group.anchor == kNoNode ? group.root : group.anchor).shape.size());
     // A result without elements needs no kernel.
     if (maximum_elements(node.shape) == 0) return target;
     switch (group.form) {
@@ -150,6 +152,9 @@ std::string Schedule::text(const GraphModule& module) const {
     if (group.anchor != kNoNode && group.anchor != group.root) out += concat(" of %", group.anchor);
     if (group.prepare) out += ", at prepare";
     if (group.row_statistics) out += ", with row statistics";
+    for (size_t axis = 0; axis < group.demand.size(); axis++)
+      for (const LaneEnd& end : group.demand[axis])
+        out += concat(", axis ", axis, " ends with %", end.lengths, tandem::text(end.lanes));
     out += concat("; ", group.reason, "\n");
   }
   out += "slots\n";

@@ -6,6 +6,7 @@
 #include "core/graph/graph.h"
 #include "core/kernel/capabilities.h"
 #include "core/kernel/program.h"
+#include "core/schedule/demand.h"
 #include "core/schedule/value_lowerer.h"
 
 namespace tandem {
@@ -28,6 +29,15 @@ struct Group {
   bool row_statistics =
       false;  ///< Reductions are computed inside, once per row: the loop order must keep rows outside.
   std::string reason;
+  /// Which part of the loops anybody sees the results of, by axis of the root (map) or of what the anchor accumulates
+  /// (outputs, then reduced axes). Only reduced axes may be missing.
+  std::vector<AxisDemand> demand;
+  const AxisDemand& demand_of(size_t axis) const;
+  /// Does a length along another axis depend on this one?
+  bool is_lane(size_t axis) const;
+  /// Are there elements of the result that nobody sees and that are not written? `rank`: axes of the loops that the
+  /// result has.
+  bool is_partial(size_t rank) const;
 };
 
 /// What scheduling is done for.

@@ -41,24 +41,56 @@ bool is_stand_in(const Index& leaf) {
 
 Index ValueLowerer::length_at(NodeId id, const std::vector<Index>& index) {
   const Node& node = graph_.node(id);
-  const Node& lengths = graph_.node(node.operands[1]);
+  const auto rank = static_cast<std::ptrdiff_t>(graph_.node(node.operands[1]).shape.size());
   const Index& size = node.shape[static_cast<size_t>(node.attributes.axis)];
-  const std::vector<Index> at(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(lengths.shape.size()));
+  return length_of(node.operands[1], {index.begin(), index.begin() + rank}, size, 0);
+}
+
+/// A length as a number between `least` and the size, or just the size where that is smaller.
+Index ValueLowerer::length_of(NodeId id, const std::vector<Index>& at, const Index& size, int64_t least) {
+  const Node& lengths = graph_.node(id);
   // One number for all lanes: it is loaded as if there were none.
   const std::optional<Index> lane = lane_;
   const std::optional<Index> count = count_;
   const int lanes = lanes_;
   auto memo = std::move(memo_);
   clear_lanes();
-  const ValueId loaded = lower(node.operands[1], at);
+  const ValueId loaded = lower(id, at);
   lane_ = lane;
   count_ = count;
   lanes_ = lanes;
   memo_ = std::move(memo);
   const Scalar scalar = register_scalar(lengths.dtype);
-  const ValueId positive = builder_.binary(Opcode::kMax, loaded, builder_.integer({scalar, 1}, 0));
-  const ValueId length = builder_.binary(Opcode::kMin, positive, builder_.index_value(scalar, size));
-  return min(builder_.as_index(length, 0, size.upper()), size);
+  const ValueId enough = builder_.binary(Opcode::kMax, loaded, builder_.integer({scalar, 1}, least));
+  const ValueId length = builder_.binary(Opcode::kMin, enough, builder_.index_value(scalar, size));
+  return min(builder_.as_index(length, std::min(least, size.lower()), size.upper()), size);
+}
+
+Index ValueLowerer::end_of_demand(const AxisDemand& demand, const std::vector<Index>& index, const Index& extent) {
+  if (demand.empty()) return extent;
+  std::optional<Index> result;
+  for (const LaneEnd& end : demand) {
+    std::vector<Index> at = end.lanes;
+    for (Index& lane : at)
+      if (!lane.is_constant()) lane = index[axis_of_counter(lane)];
+    const Index own = end.end.substitute(lane_length(end.size), length_of(end.lengths, at, end.size, 1));
+    result = result ? max(*result, own) : own;
+  }
+  return min(*result, extent);
+}
+
+bool ValueLowerer::reads_partial(NodeId id) {
+  const auto known = reads_partial_.find(id);
+  if (known != reads_partial_.end()) return known->second;
+  const auto buffer = buffers_.find(id);
+  bool reads = false;
+  if (buffer != buffers_.end()) {
+    reads = buffer->second.partial;
+  } else {
+    for (NodeId operand : graph_.node(id).operands) reads |= reads_partial(operand);
+  }
+  reads_partial_.emplace(id, reads);
+  return reads;
 }
 
 bool ValueLowerer::fills_with(NodeId id, double value, int64_t integer) const {
@@ -69,16 +101,33 @@ bool ValueLowerer::fills_with(NodeId id, double value, int64_t integer) const {
 
 Truth ValueLowerer::known_inside(NodeId id, const std::vector<Index>& index, const std::vector<Index>& open) {
   const Node& node = graph_.node(id);
-  const size_t rank = graph_.node(node.operands[1]).shape.size();
+  if (!has_open_lanes(node, index, open)) return Truth::kUnknown;
+  const Index& place = index[static_cast<size_t>(node.attributes.axis)];
+  const Index length = length_at(id, index);
+  return less_equal(length, least(place)) == Truth::kAlways ? Truth::kNever : less(place, length);
+}
+
+bool ValueLowerer::has_open_lanes(const Node& limit, const std::vector<Index>& index,
+                                  const std::vector<Index>& open) const {
+  const size_t rank = graph_.node(limit.operands[1]).shape.size();
   bool ready = true;
   for (size_t axis = 0; axis < rank; axis++)
     index[axis].for_each_leaf([&](const Index& leaf) {
       ready &= leaf.kind() == IndexKind::kVariable || std::find(open.begin(), open.end(), leaf) != open.end();
     });
-  if (!ready || !has_length(graph_, node, index)) return Truth::kUnknown;
-  const Index& place = index[static_cast<size_t>(node.attributes.axis)];
+  return ready && has_length(graph_, limit, index);
+}
+
+std::vector<Index> ValueLowerer::inside_limit(NodeId id, const std::vector<Index>& index,
+                                              const std::vector<Index>& open) {
+  const Node& node = graph_.node(id);
+  if (!reads_partial(node.operands[0]) || !has_open_lanes(node, index, open)) return index;
+  const size_t axis = static_cast<size_t>(node.attributes.axis);
   const Index length = length_at(id, index);
-  return less_equal(length, least(place)) == Truth::kAlways ? Truth::kNever : less(place, length);
+  if (less(index[axis], length) == Truth::kAlways) return index;
+  std::vector<Index> inside = index;
+  inside[axis] = min(index[axis], max(length - 1, 0));
+  return inside;
 }
 
 ValueId ValueLowerer::limit(NodeId id, const std::vector<Index>& index) {
@@ -93,11 +142,42 @@ ValueId ValueLowerer::limit(NodeId id, const std::vector<Index>& index) {
     if (less(place, length) == Truth::kAlways) return lower(node.operands[0], index);
     if (less_equal(length, least(place)) == Truth::kAlways) return lower(node.operands[2], {});
   }
+  const bool partial = reads_partial(node.operands[0]);
+  if (partial && !one_length) {
+    const Index lane = *lane_;
+    return lane_by_lane(node.dtype, [&](int, const Index& number) {
+      std::vector<Index> own = index;
+      for (Index& expression : own) expression = expression.substitute(lane, number);
+      return lower(id, own);
+    });
+  }
   ValueId position = index_as_value(place, register_scalar(lengths.dtype));
   ValueId length = lower(node.operands[1], at);
-  const ValueId value = lower(node.operands[0], index);
+  const ValueId value = partial ? limited(id, index) : lower(node.operands[0], index);
   const ValueId fill = lower(node.operands[2], {});
   return builder_.select(builder_.binary(Opcode::kLess, position, length), value, fill);
+}
+
+/// What is below a limit, without a look at anything at or beyond the length: the lanes that lie there have any value.
+ValueId ValueLowerer::limited(NodeId id, const std::vector<Index>& index) {
+  const Node& node = graph_.node(id);
+  const size_t axis = static_cast<size_t>(node.attributes.axis);
+  const Index length = length_at(id, index);
+  const std::optional<Index> step = varies(index[axis]) ? index[axis].coefficient(*lane_) : std::nullopt;
+  if (!step || !step->is(1)) {
+    std::vector<Index> inside = index;
+    inside[axis] = min(index[axis], max(length - 1, 0));
+    return lower(node.operands[0], inside);
+  }
+  // Consecutive lanes: fewer of them touch memory.
+  const std::optional<Index> count = count_;
+  auto memo = std::move(memo_);
+  memo_.clear();
+  count_ = max(min(length - index[axis].substitute(*lane_, 0), count ? *count : Index(lanes_)), 0);
+  const ValueId value = lower(node.operands[0], index);
+  count_ = count;
+  memo_ = std::move(memo);
+  return value;
 }
 
 std::optional<Index> ValueLowerer::end_of(NodeId id, const std::vector<Index>& index, const Index& leaf) {

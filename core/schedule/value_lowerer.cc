@@ -262,26 +262,31 @@ ValueId ValueLowerer::gather(const Node& node, const std::vector<Index>& index) 
   };
   if (builder_.type(numbers).lanes == 1) return one_lane(numbers, [](const Index& i) { return i; });
   // Lanes gather from different rows: each is a scalar load of its own.
+  const Index lane = *lane_;
+  return lane_by_lane(data.dtype, [&](int i, const Index& number) {
+    return one_lane(builder_.extract(numbers, i), [&](const Index& e) { return e.substitute(lane, number); });
+  });
+}
+
+/// A vector of values that are computed on their own, as if there were no lanes. `number` is the lane's; lanes beyond
+/// the count repeat the last one that may touch memory.
+ValueId ValueLowerer::lane_by_lane(DType dtype, const std::function<ValueId(int lane, const Index& number)>& element) {
   const std::optional<Index> lane = lane_;
-  std::optional<Index> count = count_;
+  const std::optional<Index> count = count_;
   const int lanes = lanes_;
+  auto memo = std::move(memo_);
   std::vector<ValueId> elements;
-  for (int i = 0; i < lanes; i++) {
-    const Index number = count ? max(min(Index(i), *count - 1), 0) : Index(i);
-    lane_.reset();
-    count_.reset();
-    lanes_ = 1;
-    elements.push_back(
-        one_lane(builder_.extract(numbers, i), [&](const Index& e) { return e.substitute(*lane, number); }));
-    lane_ = lane;
-    count_ = count;
-    lanes_ = lanes;
-  }
-  if (data.dtype == DType::kBool)  // Masks can't be assembled lane by lane; numbers can.
-    for (ValueId& element : elements) element = cast(element, DType::kBool, DType::kI32);
+  clear_lanes();
+  for (int i = 0; i < lanes; i++) elements.push_back(element(i, count ? max(min(Index(i), *count - 1), 0) : Index(i)));
+  lane_ = lane;
+  count_ = count;
+  lanes_ = lanes;
+  memo_ = std::move(memo);
+  if (dtype == DType::kBool)  // Masks can't be assembled lane by lane; numbers can.
+    for (ValueId& value : elements) value = cast(value, DType::kBool, DType::kI32);
   ValueId vector = builder_.splat(elements[0], lanes);
   for (int i = 1; i < lanes; i++) vector = builder_.insert(vector, elements[i], i);
-  return data.dtype == DType::kBool ? cast(vector, DType::kI32, DType::kBool) : vector;
+  return dtype == DType::kBool ? cast(vector, DType::kI32, DType::kBool) : vector;
 }
 
 }  // namespace tandem

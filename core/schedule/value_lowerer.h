@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -10,6 +11,7 @@
 #include "core/kernel/capabilities.h"
 #include "core/kernel/math.h"
 #include "core/schedule/access.h"
+#include "core/schedule/demand.h"
 
 namespace tandem {
 
@@ -18,6 +20,7 @@ struct BufferRef {
   uint32_t slot = 0;
   DType dtype = DType::kF32;
   Shape strides;
+  bool partial = false;  ///< Elements that nobody sees (find_demand) are not written and must not be read.
 };
 using BufferTable = std::unordered_map<NodeId, BufferRef>;
 
@@ -50,6 +53,13 @@ class ValueLowerer {
   };
   std::optional<EarlyEnd> early_end(NodeId node, const std::vector<Index>& index, const Index& leaf,
                                     const Index& extent);
+
+  /// Where a loop over an axis of this extent ends for the lane of the subscript: between 1 and the extent, when there
+  /// is a first element at all. The subscript's axes that are lanes must be open.
+  Index end_of_demand(const AxisDemand& demand, const std::vector<Index>& index, const Index& extent);
+  /// The subscript at which what is below a `limit` is computed in place of `index`: inside the lane's length where
+  /// elements beyond it may be missing. `open` as in known_inside().
+  std::vector<Index> inside_limit(NodeId limit, const std::vector<Index>& index, const std::vector<Index>& open);
 
   /// Is this the number that a `limit` gives beyond the length?
   bool fills_with(NodeId limit, double value, int64_t integer) const;
@@ -124,6 +134,11 @@ class ValueLowerer {
   ValueId concat_parts(const Node& node, const std::vector<Index>& index);
   ValueId gather(const Node& node, const std::vector<Index>& index);
   ValueId limit(NodeId id, const std::vector<Index>& index);
+  ValueId limited(NodeId id, const std::vector<Index>& index);
+  Index length_of(NodeId lengths, const std::vector<Index>& at, const Index& size, int64_t least);
+  bool reads_partial(NodeId id);
+  bool has_open_lanes(const Node& limit, const std::vector<Index>& index, const std::vector<Index>& open) const;
+  ValueId lane_by_lane(DType dtype, const std::function<ValueId(int lane, const Index& number)>& element);
   ValueId elementwise(const Node& node, const std::vector<Index>& index);
   ValueId unary(Op op, DType dtype, ValueId x);
   ValueId bitcast(ValueId x, DType from, DType to);
@@ -153,6 +168,7 @@ class ValueLowerer {
   NodeId anchor_ = kNoNode;
   ValueId anchor_value_ = kNoValue;
   std::vector<uint32_t> slots_;
+  std::unordered_map<NodeId, bool> reads_partial_;
   std::unordered_map<Key, ValueId, KeyHash> memo_;
   std::unordered_map<Key, ValueId, KeyHash> pinned_;
 };

@@ -105,6 +105,7 @@ struct Plan {
   void run() {
     if (auto done = jit.execute(); !done) throw std::runtime_error(done.error().text());
   }
+  void set_lengths(const std::vector<int32_t>& lengths) { value_or_throw(jit.lengths_mut()).copy_from(lengths); }
   std::vector<float> scores() { return value_or_throw(value_or_throw(jit.scores()).to_vector<float>()); }
 };
 
@@ -170,7 +171,21 @@ class Bench {
       row[concat(names[i], " ms")] = median(times[i]);
       row[concat("ort / ", names[i])] = theirs / median(times[i]);
     }
+    if (batch.b > 1) row["quarter / full"] = quarter_share(*plans[0], batch, work.rounds);
     report_.row(name, row);
+  }
+
+  /// The time for lanes that are a quarter full over the time for full ones, by turns.
+  static double quarter_share(Plan& plan, const Batch& batch, int rounds) {
+    std::vector<double> full, quarter;
+    for (int round = 0; round < rounds; round++) {
+      for (auto [length, times] : {std::pair{batch.t, &full}, std::pair{batch.t / 4, &quarter}}) {
+        plan.set_lengths(std::vector<int32_t>(static_cast<size_t>(batch.b), static_cast<int32_t>(length)));
+        times->push_back(milliseconds([&] { plan.run(); }));
+      }
+    }
+    plan.set_lengths(batch.lengths);
+    return median(quarter) / median(full);
   }
 
   /// Both must agree on the frames that count before their times mean anything.

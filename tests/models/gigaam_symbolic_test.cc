@@ -126,6 +126,25 @@ TEST_P(GigaAmShapes, OneToSixMelFramesGiveTheReference) {
   }
 }
 
+TEST_P(GigaAmShapes, NoWorkIsDoneOnPaddingBeyondATile) {
+  const GigaAmGolden golden(GetParam());
+  constexpr int64_t kFrames = 256;
+  const std::vector<float> mel(static_cast<size_t>(kMostLanes * golden.config.mel.features * kFrames), -7.0f);
+  GigaAmRecognizer any = value_or_throw(GigaAmRecognizer::create(
+      testing::model_of(golden), {kMostLanes, kFrames, false}, config_for(test::all_targets()[0])));
+  const auto operations = [&](int32_t length) {
+    const Executable& machine = any.jit().session().plan()->executable();
+    const uint64_t before = machine.operations();
+    const std::vector<int32_t> lengths(kMostLanes, length);
+    value_or_throw(any.recognize({mel, lengths, kFrames}));
+    return static_cast<double>(machine.operations() - before);
+  };
+  const double full = operations(kFrames);
+  EXPECT_LT(operations(kFrames / 4), 0.33 * full);
+  EXPECT_LT(operations(0), 0.1 * full);
+  EXPECT_GT(operations(kFrames / 4), 0.1 * full);
+}
+
 INSTANTIATE_TEST_SUITE_P(Goldens, GigaAmShapes, ::testing::Values("ctc_tiny", "ctc_tiny_v2"));
 
 /// Values of the rows below each lane's length; the second lane is left out.

@@ -252,6 +252,41 @@ void add_ragged(CaseBuilder& builder) {
   add("layer norm, then limited", {b, t, 9}, [&](const Tensor& x, const Tensor& n) {
     return layer_norm(x, weight("g", {9}), weight("h", {9})).limit(1, n) * 2;
   });
+  const auto layer = [&](const Tensor& x, int64_t inputs, int64_t outputs) {
+    return linear(x, weight(inputs == 6 ? "w" : "w2", {outputs, inputs}));
+  };
+  const auto along_time = [&](const Tensor& x, int64_t stride) {
+    return conv1d(x.transpose(1, 2), weight("kernel", {6, 1, 5}), {}, {stride, 2, 1, 6}).transpose(1, 2);
+  };
+  add("layers that a limit ends", {b, t, 6},
+      [&](const Tensor& x, const Tensor& n) { return layer(silu(layer(x, 6, 9)), 9, 5).limit(1, n); });
+  add("convolution between layers", {b, t, 6}, [&](const Tensor& x, const Tensor& n) {
+    return layer(along_time(silu(layer(x, 6, 6)).limit(1, n), 1), 6, 4).limit(1, n);
+  });
+  add("neighbours of a length", {b, t, 6},
+      [&](const Tensor& x, const Tensor& n) { return layer(along_time(layer(x, 6, 6) * 0.5, 1), 6, 4).limit(1, n); });
+  add("halved twice", {b, t, 6}, [&](const Tensor& x, const Tensor& n) {
+    const Tensor half = (n + 1) / 2;
+    const Tensor y = along_time(layer(x, 6, 6).limit(1, n), 2).limit(1, half);
+    return exp(along_time(y, 2)).limit(1, (half + 1) / 2);
+  });
+  add("padded behind a limit", {b, t, 6}, [&](const Tensor& x, const Tensor& n) {
+    return exp(layer(x, 6, 5).limit(1, n)).pad({{0, 0}, {2, 3}, {1, 0}}) * 2;
+  });
+  add("concatenation of layers", {b, t, 6}, [&](const Tensor& x, const Tensor& n) {
+    const Tensor y = layer(x, 6, 5);
+    return concat({y, exp(y * 0.5)}, 1).limit(1, n + 3);
+  });
+  add("two lengths", {b, t, 6}, [&](const Tensor& x, const Tensor& n) {
+    const Tensor y = layer(x, 6, 5);
+    return exp(y).limit(1, n) + y.limit(1, n / 2, 1);
+  });
+  add("lanes innermost", {b, t, 6}, [&](const Tensor& x, const Tensor& n) {
+    return exp(exp(layer(x, 6, 5) * 0.1).limit(1, n).permute({2, 1, 0}).sum({0}) * 0.1);
+  });
+  add("gathered rows", {b, t, 6}, [&](const Tensor& x, const Tensor& n) {
+    return layer(x, 6, 5).gather(1, (n - 3).cast(DType::kI64)).limit(1, n);
+  });
   add("conv1d of a limited signal", {b, 4, t}, [&](const Tensor& x, const Tensor& n) {
     return conv1d(x.limit(2, n), weight("w", {6, 4, 3}), {}, {2, 1, 1, 1}).limit(2, (n + 1) / 2);
   });
