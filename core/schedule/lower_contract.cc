@@ -39,12 +39,18 @@ class ContractLowering {
     for (size_t axis : outer_) range *= space_[axis];
     const Index item = builder_.open_range(range);
     std::vector<Index> index(rank_, 0);
-    Index rest = floor_div(item, divisor(panels));
-    for (size_t i = outer_.size(); i-- > 0;) {
-      index[outer_[i]] = floor_mod(rest, divisor(space_[outer_[i]]));
-      rest = floor_div(rest, divisor(space_[outer_[i]]));
-    }
-    const Index panel = floor_mod(item, divisor(panels));
+    Index rest = item;
+    const auto next = [&](const Index& extent) {
+      const Index counter = floor_mod(rest, divisor(extent));
+      rest = floor_div(rest, divisor(extent));
+      return counter;
+    };
+    // What a panel is used for again runs inside it: lanes of a batch share weights, which stay in the cache.
+    for (size_t i = outer_.size(); i-- > 0;)
+      if (shares_panels(outer_[i])) index[outer_[i]] = next(space_[outer_[i]]);
+    const Index panel = next(panels);
+    for (size_t i = outer_.size(); i-- > 0;)
+      if (!shares_panels(outer_[i])) index[outer_[i]] = next(space_[outer_[i]]);
     size_t guards = 0;
     for (size_t axis : outer_)
       if (!group_.demand_of(axis).empty()) guards += open_if_positive(builder_, live(index, axis) - index[axis]);
@@ -63,6 +69,14 @@ class ContractLowering {
   }
 
  private:
+  /// Is what lies along the vector axis the same for all of an outer axis?
+  bool shares_panels(size_t axis) const {
+    if (!vector_axis_) return false;
+    for (const ContractOperand& operand : axes_.operands)
+      if (operand.depends[*vector_axis_] && operand.depends[axis]) return false;
+    return true;
+  }
+
   void pack_operands() {
     if (!vector_axis_) return;
     for (int i = 0; i < 2; i++) {
