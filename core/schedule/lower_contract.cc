@@ -141,6 +141,7 @@ class ContractLowering {
       builder_.close_loop();
     };
     if (small == 1) return one_by_one();
+    if (!group_.demand_of(*row_axis_).empty()) return repeat_last_row(index, panel, first_column, columns, last, small);
     const bool enough = less_equal(small, rows) == Truth::kAlways;
     if (!enough)
       builder_.open_if(builder_.binary(Opcode::kLessEqual, builder_.integer({Scalar::kI32, 1}, small),
@@ -154,6 +155,26 @@ class ContractLowering {
     builder_.open_else();
     one_by_one();
     builder_.close_if();
+  }
+
+  /// The rest of a lane's rows in small tiles, of which the last one repeats the last row: with one piece of code for
+  /// any length.
+  void repeat_last_row(std::vector<Index> index, const Index& panel, const Index& first_column, const Index& columns,
+                       bool last, int small) {
+    const Index rows = live(index, *row_axis_);
+    index[*row_axis_] = builder_.open_loop(floor_div(rows, tile_.rows) * tile_.rows, rows, small);
+    for (int row = 0; row < small; row++) {
+      const ValueId number = builder_.index_value(Scalar::kI32, min(index[*row_axis_] + row, rows - 1));
+      rows_of_tile_.push_back(builder_.as_index(number, 0, rows.upper() - 1));
+    }
+    tile_body(index, panel, first_column, columns, last, small);
+    rows_of_tile_.clear();
+    builder_.close_loop();
+  }
+
+  /// The subscript of a tile's row, where `first` is that of the tile.
+  Index row_at(const Index& first, size_t row) const {
+    return rows_of_tile_.empty() ? first + static_cast<int64_t>(row) : rows_of_tile_[row];
   }
 
   struct Vector {
@@ -277,7 +298,7 @@ class ContractLowering {
       std::vector<Index> at = index;
       const Index column = vectors[i].first + lane_of(vectors[i]);
       if (vector_axis_) at[*vector_axis_] = first_column + column;
-      if (row_axis_) at[*row_axis_] += static_cast<int64_t>(row);
+      if (row_axis_) at[*row_axis_] = row_at(at[*row_axis_], row);
       std::array<ValueId, 2> values{};
       for (int k = 0; k < 2; k++) {
         enter(vectors[i], !packed_[k]);
@@ -297,7 +318,7 @@ class ContractLowering {
   void finish(const std::vector<Index>& outputs, const Index& first_column, const Vector& vector, int row,
               ValueId sum) {
     std::vector<Index> index = outputs;
-    if (row_axis_) index[*row_axis_] += row;
+    if (row_axis_) index[*row_axis_] = row_at(index[*row_axis_], static_cast<size_t>(row));
     if (vector_axis_) index[*vector_axis_] = first_column + vector.first + lane_of(vector);
     // The last panel may end before this vector.
     const bool opened = vector.count && open_if_positive(builder_, *vector.count);
@@ -331,6 +352,7 @@ class ContractLowering {
   KernelBuilder builder_;
   ValueLowerer lowerer_;
   std::array<std::optional<PackedOperand>, 2> packed_;
+  std::vector<Index> rows_of_tile_;  ///< Where they don't follow each other.
 };
 
 }  // namespace
