@@ -66,6 +66,31 @@ std::optional<Index> without_inner_remainders(const Index& a, const Index& divis
   return std::move(sum).build();
 }
 
+size_t term_count(const Index& a) {
+  size_t count = 0;
+  for_each_term(a, [&](int64_t, const Index&) { count++; });
+  return count;
+}
+
+/// (r + c*(x mod m)) div b = (r + c*x) div b - k*(x div m) for c*m = k*b, where c*x cancels with terms of r: a size
+/// that is rounded to a multiple and divided, like (t - t mod 2) div 2.
+std::optional<Index> quotient_of_rounded(const Index& a, const Index& divisor) {
+  if (!divisor.is_constant() || a.kind() != IndexKind::kSum) return std::nullopt;
+  const size_t before = term_count(a);
+  std::optional<Index> found;
+  for_each_term(a, [&](int64_t coefficient, const Index& factor) {
+    if (found || factor.kind() != IndexKind::kMod || !factor.operands()[1].is_constant()) return;
+    int64_t whole = 0;
+    if (__builtin_mul_overflow(coefficient, factor.operands()[1].constant(), &whole)) return;
+    if (whole % divisor.constant() != 0) return;
+    const Index without = a - factor * Index(coefficient) + factor.operands()[0] * Index(coefficient);
+    if (term_count(without) >= before) return;
+    found = floor_div(without, divisor) -
+            Index(whole / divisor.constant()) * floor_div(factor.operands()[0], factor.operands()[1]);
+  });
+  return found;
+}
+
 /// (x div d + r) for a constant r.
 struct QuotientAndOffset {
   Index numerator;
@@ -116,6 +141,8 @@ Index floor_div(const Index& a, const Index& b) {
   if (a.is_constant() && b.is_constant()) return floor_quotient(a.constant(), b.constant());
   // rule: split-quotient
   if (const auto split = separate(a, b)) return split->quotient + floor_div(split->rest, b);
+  // rule: quotient-of-rounded
+  if (const auto rounded = quotient_of_rounded(a, b)) return *rounded;
   // rule: block-quotient
   if (const auto block = provable_block(a, b)) return *block;
   if (const auto split = divide_by_sum(a, b)) return split->quotient;

@@ -120,6 +120,15 @@ std::vector<Rule> quotient_rules() {
          const expr in_range = !(q >= b) && !(q <= -1);
          return Statement::is_quotient(b * whole + q, x, a) && in_range;
        }},
+      {"quotient-of-rounded", "c*m = k*b -> (r + c*(x mod m)) div b = (r + c*x) div b - k*(x div m)",
+       [](Statement& s) {
+         const expr r = s.number("r"), c = s.number("c"), k = s.number("k"), x = s.number("x");
+         const expr m = s.positive("m"), b = s.positive("b");
+         s.require(c * m == k * b);
+         const expr inner = s.quotient("inner", x, m), outer = s.quotient("outer", r + c * x, b);
+         // c*(x mod m) is c*x - c*m*inner, in which c*m is k*b.
+         return Statement::is_quotient(outer - k * inner, r + c * x - k * b * inner, b);
+       }},
       {"partial-quotient", "0 <= s < g -> (g*x + s) div (g*b) = x div b",
        [](Statement& s) {
          const expr x = s.number("x"), rest = s.number("rest"), g = s.positive("g"), b = s.positive("b");

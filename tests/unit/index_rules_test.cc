@@ -43,6 +43,15 @@ TEST_F(IndexRules, VectorSubscriptsSplitIntoBlockAndLane) {
   EXPECT_EQ(floor_mod(16 * i + lane, 64), 16 * floor_mod(i, 4) + lane);
 }
 
+TEST_F(IndexRules, QuotientsOfRoundedSizes) {
+  EXPECT_EQ(floor_div(t - floor_mod(t, 2), 2), floor_div(t, 2));
+  EXPECT_EQ(floor_div(t - floor_mod(t + 1, 2) + 1, 2), floor_div(t + 1, 2));
+  EXPECT_EQ(floor_div(u + x - floor_mod(x, 12), 4), floor_div(u, 4) + 3 * floor_div(x, 12));
+  EXPECT_EQ(floor_div(3 * t - 3 * floor_mod(t, 4), 6), 2 * floor_div(t, 4));
+  // 3 does not divide 2*4: nothing may be taken out.
+  EXPECT_NE(floor_div(2 * t - 2 * floor_mod(t, 4), 3), 2 * floor_div(t, 4));
+}
+
 TEST_F(IndexRules, QuotientsOfQuotients) {
   EXPECT_EQ(floor_div(floor_div(x, 4), 8), floor_div(x, 32));
   EXPECT_EQ(floor_div(floor_div(x, 4) + 3, 8), floor_div(x + 12, 32));
