@@ -169,12 +169,16 @@ ValueId ValueLowerer::limited(NodeId id, const std::vector<Index>& index) {
     inside[axis] = min(index[axis], max(length - 1, 0));
     return lower(node.operands[0], inside);
   }
-  // Consecutive lanes: fewer of them touch memory.
+  // Consecutive lanes: fewer of them touch memory. The first one always lies inside, or at the last place that does, so
+  // that what is the same for all lanes, or taken lane by lane, meets nothing beyond either.
   const std::optional<Index> count = count_;
   auto memo = std::move(memo_);
   memo_.clear();
-  count_ = max(min(length - index[axis].substitute(*lane_, 0), count ? *count : Index(lanes_)), 0);
-  const ValueId value = lower(node.operands[0], index);
+  const Index first = min(index[axis].substitute(*lane_, 0), max(length - 1, 0));
+  std::vector<Index> inside = index;
+  inside[axis] = first + *lane_;
+  count_ = max(min(length - first, count ? *count : Index(lanes_)), 1);
+  const ValueId value = lower(node.operands[0], inside);
   count_ = count;
   memo_ = std::move(memo);
   return value;

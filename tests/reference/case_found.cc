@@ -45,10 +45,22 @@ void add_gathered_lanes(CaseBuilder& builder) {
               {matmul(windows.reshape({1, b + 5, 1, 2}), y)}, false, {{"b", 1}});
 }
 
+/// A vector lay beyond a length as a whole, where all of its lanes took the same element of a row that nothing wrote.
+void add_lanes_beyond_length(CaseBuilder& builder) {
+  const Tensor x = builder.input({17, 16}, kF32, numbers());
+  const Tensor rows = builder.weight("rows", {}, DType::kI64, values({"9"}));
+  const Tensor sums = erf(x).limit(0, rows, -9).max({0}).limit(0, rows).cumsum(0);
+  const Tensor first = builder.weight("first", {1}, kF32, values({"1.0729184"}));
+  const Tensor two = builder.weight("two", {}, DType::kI64, values({"2"}));
+  builder.add("found/sum of a limited concatenation of sums", Tolerance::kBounded,
+              {concat({first, sums, sums}, 0).limit(0, two, 3).sum()});
+}
+
 }  // namespace
 
 void add_found_cases(CaseBuilder& builder) {
   add_lengths(builder);
+  add_lanes_beyond_length(builder);
   add_gathered_lanes(builder);
 }
 
