@@ -89,7 +89,7 @@ ContractAxes choose_contract_axes(const ProgramBuilder& program, const Group& gr
   const int64_t columns = axes.vector_axis ? space[*axes.vector_axis].upper() : 1;
   const Capabilities& capabilities = program.options.capabilities;
   const bool fused = capabilities.fma && program.options.numerics == Numerics::kFast;
-  axes.tile = choose_tile(capabilities, fused, most, columns, size_of(anchor.dtype) == 8 ? 8 : 4);
+  axes.tile = choose_tile(capabilities, fused, most, columns, size_of(register_scalar(anchor.dtype)));
   if (!axes.vector_axis) axes.tile.vectors = axes.tile.lanes = 1;
   axes.tile.lanes = std::min(axes.tile.lanes, lanes_for(columns));
   return axes;

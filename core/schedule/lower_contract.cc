@@ -206,14 +206,6 @@ class ContractLowering {
     return vectors;
   }
 
-  void enter(const Vector& vector, bool limited) {
-    if (vector.lanes > 1)
-      lowerer_.set_lanes(Index::lane(vector.lanes), vector.lanes, limited ? vector.count : std::nullopt);
-    else
-      lowerer_.clear_lanes();
-  }
-  static Index lane_of(const Vector& vector) { return vector.lanes > 1 ? Index::lane(vector.lanes) : Index(0); }
-
   /// The type in which products are accumulated.
   DType held() const { return anchor_.dtype == DType::kBool ? DType::kU8 : anchor_.dtype; }
   ValueId to_held(ValueId value) {
@@ -257,7 +249,7 @@ class ContractLowering {
     for (int row = 0; row < rows; row++)
       for (size_t i = 0; i < vectors.size(); i++)
         finish(index, first_column, vectors[i], row, builder_.get(sums[row][i]));
-    lowerer_.clear_lanes();
+    lowerer_.leave_vector();
   }
 
   /// How far each reduced axis is read: to its end, or to the length at which both operands become zero.
@@ -296,12 +288,12 @@ class ContractLowering {
     // value, or all rows' values and one vector.
     const auto add_product = [&](size_t row, size_t i) {
       std::vector<Index> at = index;
-      const Index column = vectors[i].first + lane_of(vectors[i]);
-      if (vector_axis_) at[*vector_axis_] = first_column + column;
       if (row_axis_) at[*row_axis_] = row_at(at[*row_axis_], row);
       std::array<ValueId, 2> values{};
       for (int k = 0; k < 2; k++) {
-        enter(vectors[i], !packed_[k]);
+        const std::optional<Index> count = packed_[k] ? std::nullopt : vectors[i].count;
+        const Index column = vectors[i].first + lowerer_.enter_vector(vectors[i].lanes, count);
+        if (vector_axis_) at[*vector_axis_] = first_column + column;
         values[k] = element(k, at, panel, column);
       }
       builder_.set(sums[row][i], accumulate(values[0], values[1], builder_.get(sums[row][i])));
@@ -312,17 +304,17 @@ class ContractLowering {
     for (size_t i = 0; i < outer; i++)
       for (size_t k = 0; k < inner; k++) rows_outside ? add_product(i, k) : add_product(k, i);
     while (opened-- > 0) builder_.close_loop();
-    lowerer_.clear_lanes();
+    lowerer_.leave_vector();
   }
 
   void finish(const std::vector<Index>& outputs, const Index& first_column, const Vector& vector, int row,
               ValueId sum) {
     std::vector<Index> index = outputs;
     if (row_axis_) index[*row_axis_] = row_at(index[*row_axis_], static_cast<size_t>(row));
-    if (vector_axis_) index[*vector_axis_] = first_column + vector.first + lane_of(vector);
     // The last panel may end before this vector.
     const bool opened = vector.count && open_if_positive(builder_, *vector.count);
-    enter(vector, true);
+    const Index lane = lowerer_.enter_vector(vector.lanes, vector.count);
+    if (vector_axis_) index[*vector_axis_] = first_column + vector.first + lane;
     ValueId value = sum;
     if (anchor_.dtype == DType::kBool)
       value = builder_.binary(Opcode::kNotEqual, sum, builder_.integer(builder_.type(sum), 0));

@@ -70,21 +70,14 @@ class MapLowering {
     const size_t level = loops_.size() - 1;
     // Elements whose lanes decide whether they are wanted are stored one by one.
     const bool guarded = has_guards(level);
-    const int lanes = guarded ? 1 : program_.options.capabilities.lanes(size_of(node_.dtype) == 8 ? 8 : 4);
+    const int lanes = guarded ? 1 : lowerer_.vector_lanes(node_.dtype);
     const std::vector<Index> bounds = pieces(counters);
     const Index end = end_of_loop(counters, level);
     const bool whole = same(end, loops_[level].extent);
     for (size_t i = 0; i + 1 < bounds.size(); i++)
       emit_vector_loop(builder_, bounds[i], whole ? bounds[i + 1] : max(min(bounds[i + 1], end), bounds[i]), lanes,
                        [&](const Index& first, int width, std::optional<Index> count) {
-                         if (width > 1) {
-                           const Index lane = Index::lane(width);
-                           lowerer_.set_lanes(lane, width, std::move(count));
-                           counters.back() = first + lane;
-                         } else {
-                           lowerer_.clear_lanes();
-                           counters.back() = first;
-                         }
+                         counters.back() = first + lowerer_.enter_vector(width, std::move(count));
                          const size_t guards = open_guards(counters, level);
                          store(counters);
                          for (size_t k = 0; k < guards; k++) builder_.close_if();
@@ -231,7 +224,7 @@ class MapLowering {
   void store(const std::vector<Index>& counters) {
     const std::vector<Index> index = root_index(counters);
     lowerer_.store(target_, index, lowerer_.lower(group_.root, index));
-    lowerer_.clear_lanes();
+    lowerer_.leave_vector();
   }
 
   ProgramBuilder& program_;

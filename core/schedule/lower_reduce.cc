@@ -38,20 +38,13 @@ class ReduceLowering {
     if (!vector_axis_) {
       finish_element(index);
     } else {
-      const int lanes = program_.options.capabilities.lanes(size_of(anchor_.dtype) == 8 ? 8 : 4);
+      const int lanes = lowerer_.vector_lanes(anchor_.dtype);
       const AxisDemand& demand = group_.demand_of(*vector_axis_);
       emit_vector_loop(builder_, 0, lowerer_.end_of_demand(demand, index, anchor_.shape[*vector_axis_]), lanes,
                        [&](const Index& first, int width, std::optional<Index> count) {
-                         if (width > 1) {
-                           const Index lane = Index::lane(width);
-                           lowerer_.set_lanes(lane, width, std::move(count));
-                           index[*vector_axis_] = first + lane;
-                         } else {
-                           lowerer_.clear_lanes();
-                           index[*vector_axis_] = first;
-                         }
+                         index[*vector_axis_] = first + lowerer_.enter_vector(width, std::move(count));
                          finish_element(index);
-                         lowerer_.clear_lanes();
+                         lowerer_.leave_vector();
                        });
     }
     for (size_t i = guards.size(); i-- > 0;) {

@@ -140,11 +140,7 @@ class Packer {
 
   void write(const Index& first, int lanes, const std::optional<Index>& live_lanes, bool empty) {
     const DType dtype = packed_.buffer.dtype;
-    const Index lane = lanes > 1 ? Index::lane(lanes) : Index(0);
-    if (lanes > 1)
-      lowerer_.set_lanes(lane, lanes, live_lanes);
-    else
-      lowerer_.clear_lanes();
+    const Index lane = lowerer_.enter_vector(lanes, live_lanes);
     ValueId value = zero_;
     if (!empty) value = lowerer_.cast(lowerer_.lower(operand_.node, space_index(first + lane)), packed_.dtype, dtype);
     // Lanes beyond the last column were not loaded, but an expression may have made anything of them.
@@ -157,9 +153,9 @@ class Packer {
     }
     std::vector<Index> place = at_;
     place.back() = first + lane;
-    if (lanes > 1) lowerer_.set_lanes(lane, lanes);
+    lowerer_.enter_vector(lanes);
     lowerer_.store(packed_.buffer, place, value);
-    lowerer_.clear_lanes();
+    lowerer_.leave_vector();
   }
 
   ProgramBuilder& program_;

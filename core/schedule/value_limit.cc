@@ -54,7 +54,7 @@ Index ValueLowerer::length_of(NodeId id, const std::vector<Index>& at, const Ind
   const std::optional<Index> count = count_;
   const int lanes = lanes_;
   auto memo = std::move(memo_);
-  clear_lanes();
+  leave_vector();
   const ValueId loaded = lower(id, at);
   lane_ = lane;
   count_ = count;

@@ -22,14 +22,16 @@ size_t ValueLowerer::KeyHash::operator()(const Key& key) const {
   return static_cast<size_t>(hash);
 }
 
-void ValueLowerer::set_lanes(const Index& lane, int lanes, std::optional<Index> count) {
-  lane_ = lane;
+Index ValueLowerer::enter_vector(int lanes, std::optional<Index> count) {
+  leave_vector();
+  if (lanes == 1) return 0;
+  lane_ = Index::lane(lanes);
   lanes_ = lanes;
   count_ = std::move(count);
-  memo_.clear();
+  return *lane_;
 }
 
-void ValueLowerer::clear_lanes() {
+void ValueLowerer::leave_vector() {
   lane_.reset();
   lanes_ = 1;
   count_.reset();
@@ -276,7 +278,7 @@ ValueId ValueLowerer::lane_by_lane(DType dtype, const std::function<ValueId(int 
   const int lanes = lanes_;
   auto memo = std::move(memo_);
   std::vector<ValueId> elements;
-  clear_lanes();
+  leave_vector();
   for (int i = 0; i < lanes; i++) elements.push_back(element(i, count ? max(min(Index(i), *count - 1), 0) : Index(i)));
   lane_ = lane;
   count_ = count;

@@ -64,9 +64,12 @@ class ValueLowerer {
   /// Is this the number that a `limit` gives beyond the length?
   bool fills_with(NodeId limit, double value, int64_t integer) const;
 
-  /// From now on subscripts may contain `lane`; `count` limits the lanes that touch memory.
-  void set_lanes(const Index& lane, int lanes, std::optional<Index> count = std::nullopt);
-  void clear_lanes();
+  /// Lanes of a whole vector of a dtype, as it is held in registers.
+  int vector_lanes(DType dtype) const { return capabilities_.lanes(size_of(register_scalar(dtype))); }
+  /// From now on subscripts may contain the leaf that is returned, the number of a lane; `count` limits the lanes that
+  /// touch memory. A vector of one lane has no leaf: its number is 0.
+  Index enter_vector(int lanes, std::optional<Index> count = std::nullopt);
+  void leave_vector();
 
   /// The value of a node at a subscript.
   ValueId lower(NodeId node, const std::vector<Index>& index);

@@ -32,7 +32,7 @@ ValueId ValueLowerer::reduce(NodeId id, const std::vector<Index>& index) {
   const std::optional<Index> count = count_;
   const int lanes = lanes_;
   auto memo = std::move(memo_);
-  clear_lanes();
+  leave_vector();
   const ValueId result = reduce_along_lanes(node, index, node.dtype);
   lane_ = lane;
   count_ = count;
@@ -122,11 +122,9 @@ ValueId ValueLowerer::reduce_along_lanes(const Node& node, const std::vector<Ind
     opened++;
   }
   below.emplace_back();
-  const Index lane = Index::lane(kPartialResults);
   const Index whole = floor_div(extent, kPartialResults) * kPartialResults;
   const auto take = [&](const Index& first, std::optional<Index> count) {
-    set_lanes(lane, kPartialResults, count);
-    below.back() = first + lane;
+    below.back() = first + enter_vector(kPartialResults, count);
     ValueId value = to_held(lower(node.operands[0], below));
     if (builder_.type(value).lanes == 1) value = builder_.splat(value, kPartialResults);
     if (count) {
@@ -135,7 +133,7 @@ ValueId ValueLowerer::reduce_along_lanes(const Node& node, const std::vector<Ind
       value = builder_.select(live, value, builder_.splat(to_held(start), kPartialResults));
     }
     builder_.set(partial, apply(op, held, builder_.get(partial), value));
-    clear_lanes();
+    leave_vector();
   };
   if (less(0, whole) != Truth::kNever) {
     const Index first = builder_.open_loop(0, whole, kPartialResults);
