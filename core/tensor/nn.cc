@@ -35,7 +35,7 @@ Tensor softmax(const Tensor& x, int axis) {
   if (is_half(x.dtype())) return softmax(x.cast(DType::kF32), axis).cast(x.dtype());
   const Scope scope(x, "softmax");
   const Tensor power = exp(x - x.max({axis}, true));
-  return power / power.sum({axis}, true);
+  return power * (1.0 / power.sum({axis}, true));
 }
 
 Tensor softmax(const Tensor& x, int axis, const Tensor& lengths) {
@@ -44,7 +44,7 @@ Tensor softmax(const Tensor& x, int axis, const Tensor& lengths) {
   const Scope scope(x, "softmax");
   const double infinity = std::numeric_limits<double>::infinity();
   const Tensor power = exp(x - x.limit(axis, lengths, -infinity).max({axis}, true));
-  return (power / power.limit(axis, lengths).sum({axis}, true)).limit(axis, lengths);
+  return (power * (1.0 / power.limit(axis, lengths).sum({axis}, true))).limit(axis, lengths);
 }
 
 Tensor log_softmax(const Tensor& x, int axis) {
@@ -69,7 +69,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
   const Tensor wide = x.cast(compute);
   const Tensor centred = wide - wide.mean(axes, true);
   const Tensor variance = (centred * centred).mean(axes, true);
-  Tensor out = centred / sqrt(variance + eps) * weight.cast(compute);
+  Tensor out = centred * (1.0 / sqrt(variance + eps)) * weight.cast(compute);
   if (!bias.empty()) out = out + bias.cast(compute);
   return out.cast(dtype);
 }
