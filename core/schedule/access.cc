@@ -74,4 +74,24 @@ void AccessWalk::walk(NodeId id, const std::vector<Index>& index) {
   for (NodeId operand : node.operands) walk(operand, below);
 }
 
+int cost_of(const Node& node) {
+  switch (node.op) {
+    case Op::kExp:
+    case Op::kLog:
+    case Op::kSin:
+    case Op::kCos:
+    case Op::kTanh:
+    case Op::kSigmoid:
+    case Op::kErf:
+    case Op::kPow:
+      return 20;
+    case Op::kSqrt:
+    case Op::kDiv:
+    case Op::kMod:
+      return 5;
+    default:
+      return is_elementwise(info(node.op).op_class) ? 1 : 0;
+  }
+}
+
 }  // namespace tandem

@@ -40,4 +40,7 @@ class AccessWalk {
   std::unordered_set<uint64_t> seen_;
 };
 
+/// Rough cost of computing an element of a node again when its operands are there, in simple instructions.
+int cost_of(const Node& node);
+
 }  // namespace tandem

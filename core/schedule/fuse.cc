@@ -19,27 +19,6 @@ std::string_view name_of(Form form) {
 
 namespace {
 
-/// Rough cost of computing an element again, in simple instructions.
-int own_cost(const Node& node) {
-  switch (node.op) {
-    case Op::kExp:
-    case Op::kLog:
-    case Op::kSin:
-    case Op::kCos:
-    case Op::kTanh:
-    case Op::kSigmoid:
-    case Op::kErf:
-    case Op::kPow:
-      return 20;
-    case Op::kSqrt:
-    case Op::kDiv:
-    case Op::kMod:
-      return 5;
-    default:
-      return is_elementwise(info(node.op).op_class) ? 1 : 0;
-  }
-}
-
 /// An element computed in fewer instructions than this is computed again rather than kept.
 constexpr int kCheap = 2;
 /// Constants of so many bytes may become wider at prepare than they are stored, to be loaded without a conversion.
@@ -90,7 +69,7 @@ class Fuser {
       if (!state_[id].reachable) continue;
       const Node& node = graph_.node(id);
       State& state = state_[id];
-      state.cost = own_cost(node);
+      state.cost = cost_of(node);
       // Outputs are written at every step, even constant ones: what uses them can't run earlier.
       state.dynamic = !state.forced.empty() || node.op == Op::kInput ||
                       (node.op == Op::kSize && !node.attributes.size[0].is_constant());

@@ -74,14 +74,19 @@ class MapLowering {
     const std::vector<Index> bounds = pieces(counters);
     const Index end = end_of_loop(counters, level);
     const bool whole = same(end, loops_[level].extent);
-    for (size_t i = 0; i + 1 < bounds.size(); i++)
+    for (size_t i = 0; i + 1 < bounds.size(); i++) {
+      const bool kept = lowerer_.keeps_until(bounds[i + 1]);
       emit_vector_loop(builder_, bounds[i], whole ? bounds[i + 1] : max(min(bounds[i + 1], end), bounds[i]), lanes,
                        [&](const Index& first, int width, std::optional<Index> count) {
                          counters.back() = first + lowerer_.enter_vector(width, std::move(count));
                          const size_t guards = open_guards(counters, level);
+                         if (kept) lowerer_.read_kept(counters.back());
                          store(counters);
+                         lowerer_.read_kept(std::nullopt);
                          for (size_t k = 0; k < guards; k++) builder_.close_if();
                        });
+    }
+    lowerer_.keep(std::nullopt);
   }
 
   const AxisDemand& demand_of(size_t level) const { return group_.demand_of(loops_[level].axes[0]); }
@@ -216,9 +221,50 @@ class MapLowering {
     if (!group_.row_statistics) return;
     std::vector<Index> all = counters;
     for (size_t i = open; i < all.size(); i++)
-      all[i] = Index::loop(static_cast<uint32_t>((1u << 24) + i), loops_[i].extent);
+      all[i] = Index::loop(static_cast<uint32_t>(kFirstStandIn + i), loops_[i].extent);
+    if (open + 1 == loops_.size()) lowerer_.keep(value_to_keep(all));
     pin_row_statistics(program_, lowerer_, group_.root, root_index(all),
                        {counters.begin(), counters.begin() + static_cast<std::ptrdiff_t>(open)});
+  }
+
+  /// The longest value that both a reduction over a row and the row's elements compute, and that fits into the result.
+  std::optional<ValueLowerer::KeptValue> value_to_keep(const std::vector<Index>& counters) const {
+    constexpr int kShort = 8;
+    const Graph& graph = *program_.module.graph;
+    const Index& counter = counters.back();
+    const std::vector<Index> place = root_index(counters);
+    const std::optional<Index> step = flat_offset(place, target_.strides).coefficient(counter);
+    if (register_scalar(node_.dtype) == Scalar::kI32 || !is_float(node_.dtype) || !step || !step->is(1)) return {};
+    using Use = std::pair<NodeId, std::vector<Index>>;
+    // Everything that is computed for an element, until buffers and reductions.
+    const auto uses_under = [&](NodeId node, const std::vector<Index>& index, std::vector<Use>& reductions) {
+      std::vector<Use> uses;
+      AccessWalk walk(graph);
+      walk.visit = [&](NodeId at, const std::vector<Index>& where) {
+        if (at != group_.root && program_.buffers.count(at) > 0) return false;
+        const bool reduces = info(graph.node(at).op).op_class == OpClass::kReduce;
+        (reduces ? reductions : uses).emplace_back(at, where);
+        return !reduces;
+      };
+      walk.walk(node, index);
+      return uses;
+    };
+    std::vector<Use> reductions, below;
+    const std::vector<Use> elements = uses_under(group_.root, place, reductions);
+    std::optional<ValueLowerer::KeptValue> best;
+    for (auto& [reduction, where] : reductions) {
+      const NodeId operand = graph.node(reduction).operands[0];
+      const Shape& inner = graph.node(operand).shape;
+      if (inner.size() != where.size() + 1 || !same(inner.back(), loops_.back().extent)) continue;
+      where.push_back(counter);
+      for (const Use& use : uses_under(operand, where, below)) {
+        if (graph.node(use.first).dtype != node_.dtype || (best && use.first < best->node)) continue;
+        if (lowerer_.is_short(use.first, kShort)) continue;
+        if (std::find(elements.begin(), elements.end(), use) == elements.end()) continue;
+        best = {use.first, use.second, place, counter, target_};
+      }
+    }
+    return best;
   }
 
   void store(const std::vector<Index>& counters) {

@@ -1,5 +1,7 @@
 // Elementwise ops as kernel instructions: the op table's meanings for every dtype.
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/base/error.h"
@@ -69,8 +71,30 @@ ValueId ValueLowerer::wrap_integer(ValueId x, DType dtype) {
   return builder_.binary(Opcode::kShr, builder_.binary(Opcode::kShl, x, shift), shift);
 }
 
+/// Is the node a product that is computed here and may become one instruction with the addition of it?
+bool ValueLowerer::is_fused_product(NodeId id) const {
+  const Node& node = graph_.node(id);
+  const bool wide = node.dtype == DType::kF32 || node.dtype == DType::kF64;
+  return fused_ && wide && node.op == Op::kMul && id != anchor_ && buffers_.count(id) == 0 &&
+         !(kept_ && kept_->node == id);
+}
+
+ValueId ValueLowerer::add_product(NodeId product, const std::vector<Index>& index, ValueId sum) {
+  const Node& node = graph_.node(product);
+  std::array<ValueId, 3> values = {lower(node.operands[0], index), lower(node.operands[1], index), sum};
+  int lanes = 1;
+  for (const ValueId value : values) lanes = std::max<int>(lanes, builder_.type(value).lanes);
+  for (ValueId& value : values)
+    if (builder_.type(value).lanes != lanes) value = builder_.splat(value, lanes);
+  return multiply_add(math(), values[0], values[1], values[2]);
+}
+
 ValueId ValueLowerer::elementwise(const Node& node, const std::vector<Index>& index) {
   const DType dtype = node.dtype;
+  if (node.op == Op::kAdd)
+    for (int i = 0; i < 2; i++)
+      if (is_fused_product(node.operands[i]))
+        return add_product(node.operands[i], index, lower(node.operands[1 - i], index));
   const Node& first = graph_.node(node.operands[0]);
   const ValueId x = lower(node.operands[0], index);
   if (node.op == Op::kCast) return cast(x, first.dtype, dtype);

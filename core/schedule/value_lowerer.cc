@@ -63,9 +63,51 @@ ValueId ValueLowerer::lower(NodeId id, const std::vector<Index>& index) {
   if (known != memo_.end()) return known->second;
   const auto pinned = pinned_.find(key);
   if (pinned != pinned_.end()) return pinned->second;
-  const ValueId value = compute(id, node, index);
+  const ValueId value = is_kept(id, index) ? kept_or_keep(index) : compute(id, node, index);
   memo_.emplace(std::move(key), value);
   return value;
+}
+
+void ValueLowerer::pin(NodeId reduction, const std::vector<Index>& index) {
+  fills_kept_ = kept_ && !kept_end_;
+  pinned_[Key{reduction, index}] = reduce(reduction, index);
+  fills_kept_ = false;
+}
+
+void ValueLowerer::keep(std::optional<KeptValue> kept) {
+  kept_ = std::move(kept);
+  kept_end_.reset();
+  // Its first use says how a kernel touches a buffer.
+  if (kept_) buffer_number(kept_->result.slot, kept_->result.dtype, Access::kReadWrite);
+}
+
+bool ValueLowerer::is_kept(NodeId id, const std::vector<Index>& index) const {
+  if (!kept_ || !kept_place_ || id != kept_->node) return false;
+  for (size_t axis = 0; axis < index.size(); axis++)
+    if (index[axis] != kept_->index[axis].substitute(kept_->counter, *kept_place_)) return false;
+  return true;
+}
+
+ValueId ValueLowerer::kept_or_keep(const std::vector<Index>& index) {
+  std::vector<Index> place = kept_->place;
+  for (Index& expression : place) expression = expression.substitute(kept_->counter, *kept_place_);
+  if (kept_end_) return load(kept_->result, place);
+  const ValueId value = compute(kept_->node, graph_.node(kept_->node), index);
+  store(kept_->result, place, value);
+  met_kept_ = true;
+  return value;
+}
+
+bool ValueLowerer::spend(NodeId id, const Index& elements, int& left) const {
+  const Node& node = graph_.node(id);
+  const OpClass op_class = info(node.op).op_class;
+  if (buffers_.count(id) > 0 || op_class == OpClass::kReduce || op_class == OpClass::kContract) return true;
+  if (element_count(node.shape).upper() < elements.upper()) return true;
+  left -= cost_of(node);
+  if (left < 0) return false;
+  for (NodeId operand : node.operands)
+    if (!spend(operand, elements, left)) return false;
+  return true;
 }
 
 ValueId ValueLowerer::compute(NodeId id, const Node& node, const std::vector<Index>& index) {

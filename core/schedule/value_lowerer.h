@@ -83,11 +83,29 @@ class ValueLowerer {
   void set_anchor(NodeId node, ValueId value);
 
   /// Computes a reduction now, where the open loops stand, for every later use at this subscript.
-  void pin(NodeId reduction, const std::vector<Index>& index) {
-    pinned_[Key{reduction, index}] = reduce(reduction, index);
-  }
+  void pin(NodeId reduction, const std::vector<Index>& index);
   bool has_pinned() const { return !pinned_.empty(); }
   bool is_pinned(NodeId node, const std::vector<Index>& index) const { return pinned_.count(Key{node, index}) > 0; }
+
+  /// A value that a row's reduction computes on its way and that the row's elements need again. It waits where its
+  /// element of the result will be stored.
+  struct KeptValue {
+    NodeId node;
+    std::vector<Index> index;  ///< Subscript of the node, ...
+    std::vector<Index> place;  ///< ... and of the result of the same dtype, `counter` being the place in the row.
+    Index counter;
+    BufferRef result;
+  };
+  /// From now on the first pinned reduction over a whole row that computes the value leaves it there; nothing: none.
+  void keep(std::optional<KeptValue> kept);
+  /// Is the value there for all places of the row before `end`?
+  bool keeps_until(const Index& end) const { return kept_end_ && less_equal(end, *kept_end_) == Truth::kAlways; }
+  /// What is lowered next belongs to this place in the row, for which the value is there; nothing: to no such place.
+  void read_kept(std::optional<Index> place) { kept_place_ = std::move(place); }
+
+  /// Does an element of a node take at most `most` simple instructions, given all buffers, reductions and values that
+  /// several elements share?
+  bool is_short(NodeId node, int most) const { return spend(node, element_count(graph_.node(node).shape), most); }
 
   /// Kernel buffer number of a slot; made on first use.
   uint32_t buffer_number(uint32_t slot, DType dtype, Access access);
@@ -125,7 +143,10 @@ class ValueLowerer {
     size_t operator()(const Key& key) const;
   };
 
+  bool spend(NodeId node, const Index& elements, int& left) const;
   ValueId compute(NodeId id, const Node& node, const std::vector<Index>& index);
+  bool is_kept(NodeId id, const std::vector<Index>& index) const;
+  ValueId kept_or_keep(const std::vector<Index>& index);
   ValueId load_lanes_apart(uint32_t buffer, const Index& offset);
   Index lane_at(const Index& expression, int lane) const;
   bool varies(const Index& expression) const { return lane_ && expression.depends_on(*lane_); }
@@ -143,6 +164,8 @@ class ValueLowerer {
   bool has_open_lanes(const Node& limit, const std::vector<Index>& index, const std::vector<Index>& open) const;
   ValueId lane_by_lane(DType dtype, const std::function<ValueId(int lane, const Index& number)>& element);
   ValueId elementwise(const Node& node, const std::vector<Index>& index);
+  bool is_fused_product(NodeId node) const;
+  ValueId add_product(NodeId product, const std::vector<Index>& index, ValueId sum);
   ValueId unary(Op op, DType dtype, ValueId x);
   ValueId bitcast(ValueId x, DType from, DType to);
   ValueId narrow_mask(ValueId mask);
@@ -155,6 +178,9 @@ class ValueLowerer {
   ValueId finish_reduction(const Node& node, ValueId value);
   bool is_neutral_beyond(const Node& reduction, NodeId limit) const;
   std::vector<Index> reduced_extents(const Node& node, const std::vector<Index>& index);
+  std::vector<Index> open_outer_axes(const std::vector<Index>& index, const std::vector<Index>& extents);
+  void close_outer_axes(const std::vector<Index>& extents);
+  int partial_vectors(const Node& node, DType held, const Index& extent) const;
   ValueId add_skipped_zeros(const Node& node, const std::vector<Index>& extents, ValueId value);
   ValueId join(Op op, DType dtype, std::vector<ValueId> partial);
 
@@ -174,6 +200,11 @@ class ValueLowerer {
   std::unordered_map<NodeId, bool> reads_partial_;
   std::unordered_map<Key, ValueId, KeyHash> memo_;
   std::unordered_map<Key, ValueId, KeyHash> pinned_;
+  std::optional<KeptValue> kept_;
+  std::optional<Index> kept_end_;    // Places of the row before it hold the kept value.
+  std::optional<Index> kept_place_;  // The place in the row that is lowered now.
+  bool fills_kept_ = false;          // The next reduction may leave the value.
+  bool met_kept_ = false;            // The value was left since this was last cleared.
 };
 
 /// Counters from here on stand for loops that aren't open yet.

@@ -3,6 +3,7 @@
 // an output axis.
 
 #include <limits>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -32,8 +33,10 @@ ValueId ValueLowerer::reduce(NodeId id, const std::vector<Index>& index) {
   const std::optional<Index> count = count_;
   const int lanes = lanes_;
   auto memo = std::move(memo_);
+  const std::optional<Index> kept_place = std::exchange(kept_place_, std::nullopt);
   leave_vector();
   const ValueId result = reduce_along_lanes(node, index, node.dtype);
+  kept_place_ = kept_place;
   lane_ = lane;
   count_ = count;
   lanes_ = lanes;
@@ -105,50 +108,87 @@ ValueId ValueLowerer::finish_reduction(const Node& node, ValueId value) {
   return round_to(value, node.dtype);
 }
 
+/// Opens loops over all reduced axes but the innermost; gives the operand's subscript, whose last axis is yet to be
+/// set.
+std::vector<Index> ValueLowerer::open_outer_axes(const std::vector<Index>& index, const std::vector<Index>& extents) {
+  std::vector<Index> below = index;
+  for (size_t i = 0; i + 1 < extents.size(); i++) below.push_back(builder_.open_loop(0, extents[i]));
+  below.emplace_back();
+  return below;
+}
+
+void ValueLowerer::close_outer_axes(const std::vector<Index>& extents) {
+  for (size_t i = 0; i + 1 < extents.size(); i++) builder_.close_loop();
+}
+
+/// How many vectors of partial results take turns, so that an operation need not wait for the one before it: one where
+/// the order of the elements is fixed.
+int ValueLowerer::partial_vectors(const Node& node, DType held, const Index& extent) const {
+  constexpr int kIndependent = 8;  // Operations that a machine has under way at once.
+  constexpr int kShort = 8;        // What takes longer than this to compute hides the wait.
+  const bool any_order =
+      numerics_ == Numerics::kFast || !is_float(held) || node.op == Op::kReduceMax || node.op == Op::kReduceMin;
+  if (!any_order || !is_short(node.operands[0], kShort)) return 1;
+  const int vectors = std::max(1, kIndependent * vector_lanes(held) / kPartialResults);
+  return extent.upper() >= 2 * vectors * kPartialResults ? vectors : 1;
+}
+
 ValueId ValueLowerer::reduce_along_lanes(const Node& node, const std::vector<Index>& index, DType dtype) {
   const Op op = combining_op(node.op, dtype);
-  const Shape& inner = graph_.node(node.operands[0]).shape;
   const std::vector<Index> extents = reduced_extents(node, index);
   const Index& extent = extents.back();
-  const ValueId start = neutral(node.op, dtype);
+  const bool keeps = std::exchange(fills_kept_, false) && extents.size() == 1;
+  bool kept = keeps;
   const DType held = partial_dtype(dtype);
   const auto to_held = [&](ValueId value) { return dtype == DType::kBool ? cast(value, DType::kBool, held) : value; };
-  const ValueId partial = builder_.variable(builder_.splat(to_held(start), kPartialResults));
+  const ValueId start = builder_.splat(to_held(neutral(node.op, dtype)), kPartialResults);
+  std::vector<ValueId> partial;
+  for (int i = 0; i < partial_vectors(node, held, extent); i++) partial.push_back(builder_.variable(start));
 
-  std::vector<Index> below = index;
-  size_t opened = 0;
-  for (size_t axis = index.size(); axis + 1 < inner.size(); axis++) {
-    below.push_back(builder_.open_loop(0, extents[axis - index.size()]));
-    opened++;
-  }
-  below.emplace_back();
-  const Index whole = floor_div(extent, kPartialResults) * kPartialResults;
-  const auto take = [&](const Index& first, std::optional<Index> count) {
+  std::vector<Index> below = open_outer_axes(index, extents);
+  const auto take = [&](const Index& first, std::optional<Index> count, ValueId sum) {
     below.back() = first + enter_vector(kPartialResults, count);
-    ValueId value = to_held(lower(node.operands[0], below));
-    if (builder_.type(value).lanes == 1) value = builder_.splat(value, kPartialResults);
-    if (count) {
-      const ValueId numbers = builder_.lane_numbers(Scalar::kI32, kPartialResults);
-      const ValueId live = builder_.binary(Opcode::kLess, numbers, builder_.index_value(Scalar::kI32, *count));
-      value = builder_.select(live, value, builder_.splat(to_held(start), kPartialResults));
+    if (keeps) kept_place_ = below.back();
+    met_kept_ = false;
+    if (!count && op == Op::kAdd && is_fused_product(node.operands[0])) {
+      builder_.set(sum, add_product(node.operands[0], below, builder_.get(sum)));
+    } else {
+      ValueId value = to_held(lower(node.operands[0], below));
+      if (builder_.type(value).lanes == 1) value = builder_.splat(value, kPartialResults);
+      if (count) {
+        const ValueId numbers = builder_.lane_numbers(Scalar::kI32, kPartialResults);
+        const ValueId live = builder_.binary(Opcode::kLess, numbers, builder_.index_value(Scalar::kI32, *count));
+        value = builder_.select(live, value, start);
+      }
+      builder_.set(sum, apply(op, held, builder_.get(sum), value));
     }
-    builder_.set(partial, apply(op, held, builder_.get(partial), value));
+    kept = kept && met_kept_;
+    kept_place_.reset();
     leave_vector();
   };
-  if (less(0, whole) != Truth::kNever) {
-    const Index first = builder_.open_loop(0, whole, kPartialResults);
-    take(first, std::nullopt);
+  const auto take_whole = [&](const Index& begin, size_t vectors) {
+    const int64_t elements = static_cast<int64_t>(vectors) * kPartialResults;
+    const Index end = floor_div(extent, elements) * elements;
+    if (less(begin, end) == Truth::kNever) return begin;
+    const Index first = builder_.open_loop(begin, end, elements);
+    for (size_t i = 0; i < vectors; i++)
+      take(first + static_cast<int64_t>(i) * kPartialResults, std::nullopt, partial[i]);
     builder_.close_loop();
-  }
+    return end;
+  };
+  Index whole = partial.size() > 1 ? take_whole(0, partial.size()) : Index(0);
+  whole = take_whole(whole, 1);
   const Index rest = floor_mod(extent, kPartialResults);
   if (!rest.is(0)) {
     const bool rest_opened = open_if_positive(builder_, rest);
-    take(whole, rest);
+    take(whole, rest, partial[0]);
     if (rest_opened) builder_.close_if();
   }
-  while (opened-- > 0) builder_.close_loop();
+  close_outer_axes(extents);
+  if (kept) kept_end_ = extent;
 
-  ValueId vector = builder_.get(partial);
+  ValueId vector = builder_.get(partial[0]);
+  for (size_t i = 1; i < partial.size(); i++) vector = apply(op, held, vector, builder_.get(partial[i]));
   while (builder_.type(vector).lanes > 1) vector = apply(op, held, builder_.low(vector), builder_.high(vector));
   return finish_reduction(node, add_skipped_zeros(node, extents, vector));
 }
@@ -162,7 +202,6 @@ ValueId ValueLowerer::join(Op op, DType dtype, std::vector<ValueId> partial) {
 
 ValueId ValueLowerer::reduce_per_lane(const Node& node, const std::vector<Index>& index, DType dtype) {
   const Op op = combining_op(node.op, dtype);
-  const Shape& inner = graph_.node(node.operands[0]).shape;
   const std::vector<Index> extents = reduced_extents(node, index);
   const Index& extent = extents.back();
   const DType held = partial_dtype(dtype);
@@ -172,13 +211,7 @@ ValueId ValueLowerer::reduce_per_lane(const Node& node, const std::vector<Index>
   std::vector<ValueId> registers;
   for (int i = 0; i < partials; i++) registers.push_back(builder_.variable(start));
 
-  std::vector<Index> below = index;
-  size_t opened = 0;
-  for (size_t axis = index.size(); axis + 1 < inner.size(); axis++) {
-    below.push_back(builder_.open_loop(0, extents[axis - index.size()]));
-    opened++;
-  }
-  below.emplace_back();
+  std::vector<Index> below = open_outer_axes(index, extents);
   const auto take = [&](const Index& place, int i) {
     memo_.clear();
     below.back() = place;
@@ -203,7 +236,7 @@ ValueId ValueLowerer::reduce_per_lane(const Node& node, const std::vector<Index>
     take(whole + i, i);
     if (present == Truth::kUnknown) builder_.close_if();
   }
-  while (opened-- > 0) builder_.close_loop();
+  close_outer_axes(extents);
   memo_.clear();
 
   std::vector<ValueId> partial;

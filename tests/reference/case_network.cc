@@ -135,6 +135,21 @@ void add_normalisation(CaseBuilder& builder) {
               {softmax(builder.input({2, 5}, DType::kF32, values({"1000", "-1000", "999", "0", "1000.5"})), 1)});
   builder.add("softmax/f32/one element", Tolerance::kBounded,
               {softmax(builder.input({3, 1}, DType::kF32, small(2)), 1)});
+  // Rows of several vectors at once, with rests of each kind; a long value that sums and elements of a row share.
+  for (const int64_t size : {256, 300, 517}) {
+    const Tensor x = builder.input({3, size}, DType::kF32, uniform(-4, 4, 5));
+    const Tensor w = builder.weight("w", {size}, DType::kF32, small(6));
+    builder.add(concat("rows/f32/statistics of ", size), Tolerance::kBounded,
+                {x.sum({1}), (x * x).sum({1}), x.max({1}), softmax(x, 1), layer_norm(x, w, {})});
+    const Tensor power = exp(builder.input({3, size}, DType::kF32, uniform(-4, 4, 5)));
+    const Tensor sum = power.sum({1}, true);
+    builder.add(concat("rows/f32/shared exponentials of ", size), Tolerance::kBounded,
+                {power / sum + power.flip({1}), power * sum / (power * power).sum({1}, true)});
+  }
+  const Tensor row = exp(builder.input({300}, DType::kF32, small(7)));
+  builder.add("rows/f32/one row of shared exponentials", Tolerance::kBounded, {row / row.sum()});
+  const Tensor whole = builder.input({3, 300}, DType::kI32, uniform(-1000, 1000, 8));
+  builder.add("rows/i32/statistics of 300", Tolerance::kExact, {whole.sum({1}), whole.max({1}), whole.min({1})});
   const Tensor a = builder.input({2, 3, 4, 5}, DType::kF32, small(3));
   builder.add("layer_norm/f32/two axes", Tolerance::kBounded,
               {layer_norm(a, builder.weight("w", {4, 5}, DType::kF32, small(4)), {})});

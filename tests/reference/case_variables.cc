@@ -128,6 +128,9 @@ void add_sums(CaseBuilder& builder) {
       builder, "any and all", {b, t}, [](const Tensor& x) { return bitwise_and(x.any({1}), logical_not(x.all({1}))); },
       DType::kBool);
   add_one(builder, "softmax over t", {b, t}, [](const Tensor& x) { return softmax(x, 1); });
+  add_one(builder, "statistics of long rows", {b, t * 7}, [](const Tensor& x) {
+    return softmax(x, 1) * (x - x.mean({1}, true)) + (x * x).sum({1}, true) - x.max({1}, true);
+  });
   add_one(builder, "softmax over outer t", {t, 6}, [](const Tensor& x) { return softmax(x, 0); });
   add_one(builder, "log softmax per t", {b, t, 9}, [](const Tensor& x) { return log_softmax(x, 2); });
   add_one(builder, "layer norm over t", {b, t}, [&](const Tensor& x) {
