@@ -13,9 +13,9 @@ std::vector<Index> PackedOperand::index(const std::vector<Index>& space_index, c
                                         const Index& column) const {
   std::vector<Index> result;
   for (size_t i = 0; i < outer; i++) result.push_back(space_index[axes[i]]);
-  result.push_back(panel);
+  result.push_back(panel * panels + floor_div(column, width));
   for (size_t i = outer; i < axes.size(); i++) result.push_back(space_index[axes[i]]);
-  result.push_back(column);
+  result.push_back(floor_mod(column, width));
   return result;
 }
 
@@ -23,12 +23,21 @@ namespace {
 
 /// Elements that are read one after the other before the next column has its turn: a cache line of f32.
 constexpr int64_t kBlock = 16;
+/// What is read from beyond the caches comes faster in several streams; from this size on it pays.
+constexpr int64_t kStreamedBytes = 1 << 20;
+constexpr int kStreams = 4;
+
+/// How many panels a tile reads: each is a stream of its own. With several rows the arithmetic takes longer than that.
+int panels_of(const ContractOperand& operand, const Tile& tile, int64_t bytes) {
+  const bool streams = operand.constant && tile.rows == 1 && tile.vectors % kStreams == 0 && bytes >= kStreamedBytes;
+  return streams ? kStreams : 1;
+}
 
 /// Emits the loops that fill a packed copy.
 class Packer {
  public:
   Packer(ProgramBuilder& program, const Group& group, const ContractOperand& operand, const PackedOperand& packed,
-         const Shape& shape, const Shape& space, size_t vector_axis, const Tile& tile)
+         const Shape& shape, const Shape& space, size_t vector_axis, int lanes)
       : program_(program),
         group_(group),
         operand_(operand),
@@ -36,7 +45,7 @@ class Packer {
         shape_(shape),
         space_(space),
         vector_axis_(vector_axis),
-        tile_(tile),
+        lanes_(lanes),
         lowerer_(*program.module.graph, program.buffers, program.slot_elements, builder_, program.options.capabilities,
                  program.options.numerics),
         at_(shape.size(), 0) {}
@@ -52,8 +61,8 @@ class Packer {
     }
     for (const size_t axis : packed_.axes)
       if (ends_early(axis)) guards += open_if_positive(builder_, end_of(axis) - space_index(0)[axis]);
-    const Index first_column = at_[packed_.outer] * tile_.width();
-    live_ = max(min(end_of(vector_axis_) - first_column, tile_.width()), 0);
+    const Index first_column = at_[packed_.outer] * packed_.width;
+    live_ = max(min(end_of(vector_axis_) - first_column, packed_.width), 0);
     if (ends_early(vector_axis_)) guards += open_if_positive(builder_, live_);
     zero_ = lowerer_.scalar(packed_.buffer.dtype, 0, 0);
     if (runs)
@@ -109,13 +118,13 @@ class Packer {
       builder_.close_loop();
     };
     piece(0, live_, false);
-    if (!live_.is(tile_.width())) piece(live_, tile_.width(), true);
+    if (!live_.is(packed_.width)) piece(live_, packed_.width, true);
     builder_.close_loop();
   }
 
   /// Whole vectors, then the one that the end of the columns cuts, then zeros.
   void copy_rows() {
-    const int lanes = operand_.constant && operand_.step[vector_axis_] != 1 ? 1 : tile_.lanes;
+    const int lanes = operand_.constant && operand_.step[vector_axis_] != 1 ? 1 : lanes_;
     const Index whole = floor_div(live_, lanes) * lanes;
     Index first = builder_.open_loop(0, whole, lanes);
     write(first, lanes, std::nullopt, false);
@@ -126,7 +135,7 @@ class Packer {
       write(whole, lanes, rest, false);
       if (opened) builder_.close_if();
     }
-    first = builder_.open_loop(ceil_div(live_, lanes) * lanes, tile_.width(), lanes);
+    first = builder_.open_loop(ceil_div(live_, lanes) * lanes, packed_.width, lanes);
     write(first, lanes, std::nullopt, true);
     builder_.close_loop();
   }
@@ -134,7 +143,7 @@ class Packer {
   std::vector<Index> space_index(const Index& column) const {
     std::vector<Index> index(space_.size(), 0);
     for (size_t i = 0; i < packed_.axes.size(); i++) index[packed_.axes[i]] = at_[i < packed_.outer ? i : i + 1];
-    index[vector_axis_] = at_[packed_.outer] * tile_.width() + column;
+    index[vector_axis_] = at_[packed_.outer] * packed_.width + column;
     return index;
   }
 
@@ -165,7 +174,7 @@ class Packer {
   const Shape& shape_;  ///< Of the copy.
   const Shape& space_;
   const size_t vector_axis_;
-  const Tile& tile_;
+  const int lanes_;
   KernelBuilder builder_;
   ValueLowerer lowerer_;
   ValueId zero_ = kNoValue;
@@ -223,7 +232,14 @@ PackedOperand pack_operand(ProgramBuilder& program, const Group& group, const Co
   const std::string& origin = graph.node(group.root).origin;
   PackedOperand packed;
   Shape shape;
-  const Index panels = ceil_div(space[vector_axis], tile.width());
+  packed.dtype = graph.node(operand.node).dtype;
+  packed.buffer.dtype = operand.constant ? storage_dtype(graph, operand.node) : packed.dtype;
+  int64_t bytes = static_cast<int64_t>(size_of(packed.buffer.dtype));
+  for (size_t axis = 0; axis < space.size(); axis++)
+    if (operand.depends[axis]) bytes *= space[axis].upper();
+  packed.panels = panels_of(operand, tile, bytes);
+  packed.width = tile.width() / packed.panels;
+  const Index panels = ceil_div(space[vector_axis], tile.width()) * packed.panels;
   for (size_t axis = 0; axis < space.size(); axis++) {
     if (axis == rank) shape.push_back(panels);
     if (axis == vector_axis || !operand.depends[axis]) continue;
@@ -232,18 +248,16 @@ PackedOperand pack_operand(ProgramBuilder& program, const Group& group, const Co
     shape.push_back(space[axis]);
   }
   if (rank == space.size()) shape.push_back(panels);
-  shape.push_back(tile.width());
+  shape.push_back(packed.width);
 
   std::vector<size_t> order;
   for (size_t axis = 0; axis < shape.size(); axis++) order.push_back(axis);
-  packed.dtype = graph.node(operand.node).dtype;
-  packed.buffer.dtype = operand.constant ? storage_dtype(graph, operand.node) : packed.dtype;
   packed.buffer.strides = ordered_strides(shape, order);
   packed.buffer.slot =
       program.add_slot(operand.constant ? SlotRole::kPacked : SlotRole::kIntermediate, packed.buffer.dtype,
                        maximum_elements(shape), concat("packed operand of ", origin));
   const WithoutBuffer computed_here(program, operand);
-  Packer(program, group, operand, packed, shape, space, vector_axis, tile).run(origin);
+  Packer(program, group, operand, packed, shape, space, vector_axis, tile.lanes).run(origin);
   return packed;
 }
 

@@ -11,16 +11,19 @@
 namespace tandem {
 
 /// A copy of a contraction's operand in the order in which its kernel reads it: [outer axes][panel][reduced
-/// axes][column of the panel], zero beyond the last column.
+/// axes][column of the panel], zero beyond the last column. A tile reads one panel, or several that lie side by side.
 struct PackedOperand {
   BufferRef buffer;           ///< Of the smallest dtype that holds the operand.
   DType dtype = DType::kF32;  ///< Of the operand: what is loaded is cast to it.
   std::vector<size_t>
       axes;          ///< Axes of the iteration space that the operand depends on, without the vector axis; outer first.
   size_t outer = 0;  ///< How many of them are output axes.
+  int panels = 1;    ///< Panels of a tile.
+  int width = 1;     ///< Columns of a panel.
+
   bool has(size_t axis) const { return std::count(axes.begin(), axes.end(), axis) > 0; }
 
-  /// Subscript in the buffer of the element at `index` of the iteration space, column `column` of panel `panel`.
+  /// Subscript in the buffer of the element at `index` of the iteration space, column `column` of tile `panel`.
   std::vector<Index> index(const std::vector<Index>& index, const Index& panel, const Index& column) const;
 };
 

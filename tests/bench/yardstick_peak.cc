@@ -40,9 +40,11 @@ int64_t multiply_adds(int lanes, bool fused) {
 float read(const float* from, size_t count) {
   typedef float Loose __attribute__((vector_size(64), aligned(4)));
   Vector<16> sums[8] = {};
-  for (size_t i = 0; i + 128 <= count; i += 128)
+  // Several streams at once: one alone does not keep the memory busy.
+  const size_t part = count / 128 * 16;
+  for (size_t i = 0; i < part; i += 16)
 #pragma unroll
-    for (size_t k = 0; k < 8; k++) sums[k] += *reinterpret_cast<const Loose*>(from + i + 16 * k);
+    for (size_t k = 0; k < 8; k++) sums[k] += *reinterpret_cast<const Loose*>(from + i + part * k);
   Vector<16> total{};
   for (const auto& sum : sums) total += sum;
   return total[0] + total[1];

@@ -10,7 +10,7 @@ namespace tandem::bench::peak {
 /// of floating-point operations done, two per multiply-add and lane.
 int64_t multiply_adds(int lanes, bool fused);
 
-/// Reads `count` floats once, in whole vectors of 16.
+/// Reads `count` floats once, in whole vectors of 16, from eight places in turn.
 float read(const float* from, size_t count);
 
 }  // namespace tandem::bench::peak

@@ -47,6 +47,10 @@ void add_products(CaseBuilder& builder) {
     builder.add(concat("linear/", name_of(dtype), "/constant weight, sigmoid"), Tolerance::kBounded,
                 {sigmoid(linear(x, weight, builder.weight("bias", {33}, dtype, small(13))))});
   }
+  // Read in several streams.
+  const Tensor k = builder.input({1, 521}, DType::kF32, small(16));
+  builder.add("linear/f32/one row, a large weight", Tolerance::kBounded,
+              {linear(k, builder.weight("w", {520, 521}, DType::kF32, small(17)))});
   const Tensor i = builder.input({1, 128}, DType::kF32, small(14));
   const Tensor j = builder.weight("w", {128, 128}, DType::kF32, small(15));
   builder.add("linear/f32/one row, residual", Tolerance::kBounded, {linear(i, j) + i});
