@@ -2,6 +2,7 @@
 // of each graph for many values.
 #include <limits>
 
+#include "core/base/text.h"
 #include "core/tensor/nn.h"
 #include "tests/reference/case_table.h"
 
@@ -256,7 +257,7 @@ void add_ragged(CaseBuilder& builder) {
     return layer_norm(x, weight("g", {9}), weight("h", {9})).limit(1, n) * 2;
   });
   const auto layer = [&](const Tensor& x, int64_t inputs, int64_t outputs) {
-    return linear(x, weight(inputs == 6 ? "w" : "w2", {outputs, inputs}));
+    return linear(x, weight(concat("w", outputs).c_str(), {outputs, inputs}));
   };
   const auto along_time = [&](const Tensor& x, int64_t stride) {
     return conv1d(x.transpose(1, 2), weight("kernel", {6, 1, 5}), {}, {stride, 2, 1, 6}).transpose(1, 2);
