@@ -1,5 +1,6 @@
 #include "native/built_in_models.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -8,6 +9,7 @@
 #include "native/byte_input.h"
 #include "native/gigaam_models.h"
 #include "native/silero_target.h"
+#include "native/tool_options.h"
 
 namespace tandem {
 namespace {
@@ -124,6 +126,20 @@ Result<const BuiltInModel*> find_model(const std::string& name) {
     names.push_back(model.name);
   }
   return fail(ErrorCode::kInvalidArgument, concat("unknown model \"", name, "\"; there are ", join(names)));
+}
+
+Result<std::map<std::string, int64_t>> sizes_of(const BuiltInModel& model, const std::string& text) {
+  TANDEM_TRY(values, parse_variables(text));
+  std::map<std::string, int64_t> sizes;
+  for (const auto& [name, value] : values) {
+    if (std::find(model.variables.begin(), model.variables.end(), name) == model.variables.end())
+      return fail(ErrorCode::kVariable,
+                  concat("--vars names \"", name, "\", but ", model.name, " has ",
+                         model.variables.empty() ? "no variables" : concat("the variables ", join(model.variables))));
+    if (!sizes.emplace(name, value).second)
+      return fail(ErrorCode::kVariable, concat("--vars names \"", name, "\" twice"));
+  }
+  return sizes;
 }
 
 }  // namespace tandem

@@ -63,4 +63,7 @@ Result<std::optional<DType>> parse_weights_dtype(const BuiltInModel& model, cons
 /// kInvalidArgument lists the names.
 Result<const BuiltInModel*> find_model(const std::string& name);
 
+/// Values of the model's sizes in a text such as "b=1,t=300": kVariable for a name that it does not have, or has twice.
+Result<std::map<std::string, int64_t>> sizes_of(const BuiltInModel& model, const std::string& text);
+
 }  // namespace tandem

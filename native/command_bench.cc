@@ -85,21 +85,6 @@ Result<FreshCost> in_fresh_process(const std::function<Result<FreshCost>()>& wor
   return cost;
 }
 
-/// Values for sizes that the model has, each once.
-Result<std::map<std::string, int64_t>> sizes_of(const BuiltInModel& model, const std::string& text) {
-  TANDEM_TRY(values, parse_variables(text));
-  std::map<std::string, int64_t> sizes;
-  for (const auto& [name, value] : values) {
-    if (std::find(model.variables.begin(), model.variables.end(), name) == model.variables.end())
-      return fail(ErrorCode::kVariable,
-                  concat("--vars names \"", name, "\", but ", model.name, " has ",
-                         model.variables.empty() ? "no variables" : concat("the variables ", join(model.variables))));
-    if (!sizes.emplace(name, value).second)
-      return fail(ErrorCode::kVariable, concat("--vars names \"", name, "\" twice"));
-  }
-  return sizes;
-}
-
 double at(const std::vector<double>& sorted, double share) {
   return sorted[std::min(sorted.size() - 1, static_cast<size_t>(share * static_cast<double>(sorted.size())))];
 }
@@ -211,17 +196,20 @@ struct BenchCommand {
   }
 
   static std::string text(const nlohmann::ordered_json& result) {
+    const double cold = result["peak_memory_bytes"]["cold"].get<double>(),
+                 warm = result["peak_memory_bytes"]["warm"].get<double>();
     char line[1024];
     std::snprintf(
         line, sizeof line,
         "%s, %s\nstep: median %.2f us, fastest %.2f us, 99 of 100 within %.2f us\n"
         "prepare: %.1f ms the first time, %.1f ms with kernels from the cache\n"
-        "a step does %.3f Mflop and moves %.3f MB; preparing and one step take at most %.1f MB%s\n",
+        "a step does %.3f Mflop and moves %.3f MB; preparing and one step take at most %.1f MB the first time, "
+        "%.1f MB from the cache%s\n",
         result["model"].get<std::string>().c_str(), result["target"].get<std::string>().c_str(),
         result["step_us"]["median"].get<double>(), result["step_us"]["min"].get<double>(),
         result["step_us"]["p99"].get<double>(), result["prepare_ms"]["cold"].get<double>(),
         result["prepare_ms"]["warm"].get<double>(), result["flops"].get<double>() * 1e-6,
-        result["bytes"].get<double>() * 1e-6, result["peak_memory_bytes"]["warm"].get<double>() * 1e-6,
+        result["bytes"].get<double>() * 1e-6, cold * 1e-6, warm * 1e-6,
         result.value("weights", "") == "seeded random" ? "\nweights are random: speed and size alone count" : "");
     return line;
   }

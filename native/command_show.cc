@@ -28,11 +28,13 @@ struct Prepared {
     target.add_to(command);
   }
 
-  Result<PreparedModel> prepare(const PrepareConfig& config) const {
+  /// `sizes`: those of the plan, like "b=1,t=300"; else the model's own.
+  Result<PreparedModel> prepare(const PrepareConfig& config, const std::string& sizes = "") const {
     if (model.empty()) return tl::unexpected<JitError>(missing_argument(command_name, "MODEL"));
     TANDEM_TRY(found, find_model(model));
+    TANDEM_TRY(values, sizes_of(*found, sizes));
     const nlohmann::json options = nlohmann::json::object();
-    return found->prepare({weights, options, config});
+    return found->prepare({weights, options, config, {}, values, {}});
   }
 };
 
@@ -114,9 +116,9 @@ struct ProfileCommand : Prepared {
   Result<std::string> text() const {
     if (format != "table" && format != "json" && format != "trace")
       return fail(ErrorCode::kInvalidArgument, concat("--format is \"", format, "\": use table, json or trace"));
-    TANDEM_TRY(values, parse_variables(vars));
     TANDEM_TRY(config, target.config());
-    TANDEM_TRY(prepared, prepare(config));
+    TANDEM_TRY(prepared, prepare(config, vars));
+    TANDEM_TRY(values, parse_variables(vars));
     report_target_notes(config);
     std::vector<KernelProfile> best;
     for (int64_t i = 0; i < steps; ++i) {
@@ -174,7 +176,7 @@ void add_profile_command(CLI::App& tool, int& exit_code) {
   CLI::App& command = *tool.add_subcommand("profile", "Time the kernels of a model, one by one");
   state->add_to(command);
   add_whole_number(command, "--steps", state->steps, 1, kMostSteps, "How often; the fastest of each kernel counts");
-  command.add_option("--vars", state->vars, "Values of variables, such as b=1,t=300; others have their upper bound");
+  command.add_option("--vars", state->vars, "Sizes of the plan and the step, such as b=1,t=300");
   command.add_option("--format", state->format, "table, json, or trace (for chrome://tracing and Perfetto)")
       ->capture_default_str();
   command.callback([state, &exit_code] { run_and_write(*state, exit_code); });

@@ -191,7 +191,11 @@ TEST_F(Tool, ShowsTheStagesOfAModel) {
   expect_refused("profile silero-v5-8k --format yaml", "--format is \"yaml\": use table, json or trace");
   expect_refused("profile silero-v5-8k --vars t", "--vars has \"t\"");
   expect_refused("profile silero-v5-8k --vars t=3,b=x", "--vars has \"b=x\"");
-  expect_refused("profile silero-v5-8k --vars t=3", "variable \"t\" = 3 of \"Silero VAD\" is unknown");
+  expect_refused("profile silero-v5-8k --vars t=3", "--vars names \"t\", but silero-v5-8k has no variables");
+  const std::string recogniser =
+      "profile gigaam-ctc --weights '" TANDEM_SOURCE_DIR "/tests/golden/gigaam/ctc_tiny.safetensors'";
+  EXPECT_EQ(run(recogniser + " --steps 2 --vars b=2,t=61").exit_code, 0);
+  expect_refused(recogniser + " --vars u=2", "--vars names \"u\"");
   expect_refused("profile silero-v5-8k --steps 0", "--steps is 0");
 }
 
