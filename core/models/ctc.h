@@ -44,7 +44,7 @@ struct CtcHypothesis {
 
 /// Prefix beam search: follows the `beam_width` most probable token sequences over all frames and returns them, best
 /// first. A token's frame is that of the most probable single path of its sequence. kInvalidArgument for a width below
-/// 1 or above 10000.
+/// 1 or above 10000, kNonFinite for a log-probability that is no finite number.
 Result<std::vector<CtcHypothesis>> ctc_beam_search(const CtcLane& lane, int64_t beam_width);
 
 }  // namespace tandem

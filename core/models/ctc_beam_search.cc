@@ -3,6 +3,7 @@
 #include <limits>
 #include <map>
 
+#include "core/audio/finite.h"
 #include "core/base/text.h"
 #include "core/models/ctc.h"
 
@@ -173,6 +174,11 @@ Result<std::vector<CtcHypothesis>> ctc_beam_search(const CtcLane& lane, int64_t 
   if (beam_width < 1 || beam_width > kWidest)
     return fail(ErrorCode::kInvalidArgument,
                 concat("the beam width is ", beam_width, "; it must be from 1 to ", kWidest));
+  if (const auto bad = find_non_finite(lane.log_probs)) {
+    const auto classes = static_cast<size_t>(lane.classes);
+    return fail(ErrorCode::kNonFinite, concat("the log-probability of class ", *bad % classes, " in frame ",
+                                              *bad / classes, " is ", lane.log_probs[*bad]));
+  }
   return BeamSearch(lane, static_cast<size_t>(beam_width)).run();
 }
 

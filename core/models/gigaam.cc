@@ -53,6 +53,19 @@ Result<void> prepare(Jit& jit, const BatchLimits& limits, const PrepareConfig& c
   return jit.prepare_with_config(f32({limits.lanes, model.mel.features, limits.frames}), i32({limits.lanes}), config);
 }
 
+/// Nothing can be made of results that are no numbers: [b, frames, width], of which the frames of each lane count.
+Result<void> check_rows(const char* what, std::span<const float> values, int64_t width, const EncodedFrames& batch) {
+  for (size_t lane = 0; lane < batch.encoded_lengths.size(); ++lane) {
+    const auto begin = lane * static_cast<size_t>(batch.frames * width);
+    const auto rows = values.subspan(begin, static_cast<size_t>(batch.encoded_lengths[lane] * width));
+    if (const auto bad = find_non_finite(rows))
+      return fail(ErrorCode::kNonFinite,
+                  concat("the ", what, " of the model hold ", rows[*bad], " in frame ",
+                         *bad / static_cast<size_t>(width), " of lane ", lane, ": a weight is damaged or too large"));
+  }
+  return {};
+}
+
 /// Checks and runs a batch, and copies what every wrapper of the encoder gives.
 template <typename Jit>
 Result<void> run(Jit& jit, const BatchLimits& limits, const MelBatch& batch, EncodedFrames& result) {
@@ -72,7 +85,7 @@ Result<void> run(Jit& jit, const BatchLimits& limits, const MelBatch& batch, Enc
   result.width = encoded.shape()[2];
   result.encoded = std::move(values);
   result.encoded_lengths = std::move(counts);
-  return {};
+  return check_rows("encoded frames", result.encoded, result.width, result);
 }
 
 }  // namespace
@@ -114,6 +127,8 @@ Result<RecognizedBatch> GigaAmRecognizer::recognize(const MelBatch& batch) {
   TANDEM_TRY(values, scores.to_vector<float>());
   result.score_width = scores.shape()[2];
   result.scores = std::move(values);
+  if (auto checked = check_rows("scores", result.scores, result.score_width, result); !checked)
+    return tl::unexpected<JitError>(checked.error());
   if (auto decoded = decode(result); !decoded) return tl::unexpected<JitError>(decoded.error());
   return result;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/audio/finite.h"
 #include "core/base/text.h"
 
 namespace tandem {
@@ -92,6 +93,11 @@ Result<bool> RnntGreedy::step(std::span<const float> projected, int64_t frames, 
     Lane& lane = lanes[i];
     if (!lane.is_active()) continue;
     const auto row = log_probs.begin() + static_cast<ptrdiff_t>(i) * config.num_classes;
+    if (const auto bad = find_non_finite(
+            log_probs.subspan(i * static_cast<size_t>(config.num_classes), static_cast<size_t>(config.num_classes))))
+      return fail(ErrorCode::kNonFinite,
+                  concat("the joint network gives ", row[static_cast<ptrdiff_t>(*bad)], " for class ", *bad,
+                         " in frame ", lane.frame, " of lane ", i, ": a weight of the head is damaged or too large"));
     const auto best = static_cast<int32_t>(std::max_element(row, row + config.num_classes) - row);
     if (best != config.blank()) {
       sequences[i].tokens.push_back(best);

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -99,6 +100,18 @@ TEST(CtcBeamSearch, TakesEmptyLanesAndRefusesWrongWidths) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
     EXPECT_NE(refused.error().message.find(std::to_string(width)), std::string::npos);
+  }
+}
+
+TEST(CtcBeamSearch, RefusesWhatIsNoNumber) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+                          -std::numeric_limits<float>::infinity()}) {
+    std::vector<float> scores(12, -1.0f);
+    scores[7] = bad;
+    const auto refused = ctc_beam_search({scores, 3}, 40);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::kNonFinite);
+    EXPECT_NE(refused.error().message.find("class 1 in frame 2"), std::string::npos) << refused.error().message;
   }
 }
 
