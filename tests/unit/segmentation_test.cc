@@ -130,6 +130,20 @@ TEST(VadIterator, VectorsOfTheReference) {
   EXPECT_EQ(checked, 33);
 }
 
+TEST(VadIterator, SilenceOfExactlyTheMinimumEndsSpeech) {
+  // 96 ms are 1536 samples, three windows after the first silent one. The end is that one's begin.
+  for (const auto& [milliseconds, silent_windows] : {std::pair(96.0, 4), std::pair(96.01, 5), std::pair(0.0, 1)}) {
+    VadIteratorOptions options;
+    options.min_silence_duration_ms = milliseconds;
+    options.speech_pad_ms = 0;
+    auto iterator = VadIterator::create(16000, options);
+    ASSERT_TRUE(iterator);
+    EXPECT_EQ(iterator->add(0.9), (SpeechEvent{SpeechEvent::Kind::kStart, 0}));
+    for (int i = 1; i < silent_windows; ++i) EXPECT_EQ(iterator->add(0.1), std::nullopt) << milliseconds;
+    EXPECT_EQ(iterator->add(0.1), (SpeechEvent{SpeechEvent::Kind::kEnd, 512})) << milliseconds;
+  }
+}
+
 TEST(Segmentation, RecordedProbabilitiesOfAllClips) {
   const std::vector<std::pair<std::string, json>> sets{
       {"default", json::object()},

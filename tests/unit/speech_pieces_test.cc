@@ -179,6 +179,8 @@ TEST(SpeechPieces, RefuseOptionsThatCannotBeKept) {
   expect([](auto& o) { o.overlap_s = 4.5; }, "overlap_s is 4.5");
   expect([](auto& o) { o.overlap_s = std::nan(""); }, "overlap_s is nan");
   expect([](auto& o) { o.new_piece_silence_s = -0.1; }, "new_piece_silence_s");
+  expect([](auto& o) { o.new_piece_silence_s = 1000000001; }, "new_piece_silence_s");
+  expect([](auto& o) { o.limit_s = 1000000001; }, "limit_s");
   expect([](auto& o) { o.speech.threshold = 2; }, "threshold is 2");
   expect([](auto& o) { o.speech.max_speech_duration_s = 30; }, "max_speech_duration_s is 30");
   EXPECT_EQ(split_speech({}, 0, 44100).error().code, ErrorCode::kInvalidArgument);
