@@ -237,6 +237,19 @@ void add_ragged(CaseBuilder& builder) {
   add("max and min", {b, t}, [](const Tensor& x, const Tensor& n) {
     return x.limit(1, n, -std::numeric_limits<double>::infinity()).max({1}) + x.limit(1, n).min({1});
   });
+  add("max and min, filled", {b, t}, [](const Tensor& x, const Tensor& n) {
+    return x.limit(1, n, std::numeric_limits<double>::infinity()).min({1}) + x.limit(1, n, 9).max({1});
+  });
+  add("sum, filled", {b, t}, [](const Tensor& x, const Tensor& n) { return x.limit(1, n, 0.5).sum({1}); });
+  add("product", {b, t}, [](const Tensor& x, const Tensor& n) { return (x * 0.1 + 1).limit(1, n, 1).prod({1}); });
+  add("product, filled", {b, t}, [](const Tensor& x, const Tensor& n) {
+    return (x * 0.1 + 1).limit(1, n, 1.125).prod({1}) + (x * 0.1 + 1).limit(1, n, 2).prod({1});
+  });
+  const auto of_integers = [](const Tensor& x, const Tensor& n) {
+    const Tensor ones = x.limit(1, n, 1), twos = x.limit(1, n, 2);
+    return concat({ones.prod({1}), twos.prod({1}), ones.sum({1}), x.limit(1, n).sum({1}), twos.max({1})}, 0);
+  };
+  add("reductions of integers", {b, t}, of_integers, DType::kI32);
   add("softmax", {b, t}, [](const Tensor& x, const Tensor& n) { return softmax(x, 1, n); });
   add("softmax over keys", {b, 2, t, t}, [](const Tensor& x, const Tensor& n) { return softmax(x * 0.5, 3, n); });
   add("matmul over a limited axis", {b, t, 7}, [](const Tensor& x, const Tensor& n) {

@@ -121,6 +121,20 @@ TEST_F(IndexRules, MinimumAndMaximum) {
   EXPECT_EQ(max(0, min(t - 1, max(0, i))).text(), "min(i2, t - 1)");
 }
 
+TEST_F(IndexRules, ComparisonsUseBounds) {
+  EXPECT_EQ(less(Index(1), Index(5)), Truth::kAlways);
+  EXPECT_EQ(less(Index(5), Index(5)), Truth::kNever);
+  EXPECT_EQ(less_equal(Index(1), Index(5)), Truth::kAlways);
+  EXPECT_EQ(less_equal(Index(5), Index(5)), Truth::kAlways);
+  EXPECT_EQ(less_equal(Index(6), Index(5)), Truth::kNever);
+  EXPECT_EQ(less(lane, 16), Truth::kAlways);
+  EXPECT_EQ(less(lane, 15), Truth::kUnknown);
+  EXPECT_EQ(less_equal(lane, 15), Truth::kAlways);
+  EXPECT_EQ(less_equal(lane, 14), Truth::kUnknown);
+  EXPECT_EQ(less_equal(16, lane), Truth::kNever);
+  EXPECT_EQ(less_equal(15, lane), Truth::kUnknown);
+}
+
 TEST_F(IndexRules, ComparisonsUseLoopEnds) {
   EXPECT_EQ(less(i, u), Truth::kAlways);
   EXPECT_EQ(less(u, i), Truth::kNever);
@@ -168,6 +182,8 @@ TEST_F(IndexRules, Shapes) {
   EXPECT_EQ(maximum(shape), (std::vector<int64_t>{1, 64, 3000}));
   EXPECT_TRUE(same(shape, Shape{1, 64, t + 1 - 1}));
   EXPECT_FALSE(same(shape, Shape{1, 64}));
+  EXPECT_FALSE(same(shape, Shape{2, 64, t}));
+  EXPECT_FALSE(same(shape, Shape{1, 64, u}));
 }
 
 TEST_F(IndexRules, TextReadsBack) {
@@ -207,6 +223,10 @@ TEST_F(IndexRules, OverflowIsAnError) {
   const Index big = Index::variable("n", 0, INT64_MAX);
   EXPECT_EQ((big * big).upper(), INT64_MAX);
   EXPECT_EQ((big - big * t).lower(), INT64_MIN);
+  // What is not known stays unknown: a loop to an end without a bound has none either.
+  EXPECT_EQ(Index::loop(1, big).upper(), INT64_MAX);
+  EXPECT_EQ(Index::loop_between(1, INT64_MIN, INT64_MIN).upper(), INT64_MIN);
+  EXPECT_EQ(Index(INT64_MIN).multiple(), int64_t{1} << 62);
 }
 
 TEST_F(IndexRules, HashesAreTheSameOnEveryPlatform) {

@@ -248,6 +248,9 @@ TEST(InterpreterSemantics, HalfPrecision) {
   expect_unary<float, int32_t>("float_to_half", 65519.996f, 0x7BFF);
   expect_unary<float, int32_t>("float_to_half", 65520.0f, 0x7C00);
   expect_unary<float, int32_t>("float_to_half", -1e30f, 0xFC00);
+  expect_unary<float, int32_t>("float_to_half", kInfinity, 0x7C00);
+  expect_unary<float, int32_t>("float_to_half", -kInfinity, 0xFC00);
+  expect_unary<float, int32_t>("float_to_half", kNan, 0x7E00);
   expect_unary<float, int32_t>("float_to_half", 1.0f + 0x1p-11f, 0x3C00);      // a tie, to even
   expect_unary<float, int32_t>("float_to_half", 1.0f + 3 * 0x1p-11f, 0x3C02);  // a tie, to even
   expect_unary<float, int32_t>("float_to_half", 0x1p-24f, 0x0001);

@@ -301,6 +301,50 @@ TEST(KernelBuilder, RenumbersValuesInsideExpressionsAndLoopBounds) {
             "store i32 v2 b1[i1]\n");
 }
 
+TEST(KernelBuilder, CountersRememberTheRenumberedBoundsOfTheirLoop) {
+  KernelBuilder builder;
+  const uint32_t lengths = builder.add_buffer(DType::kI32, Access::kRead, 4);
+  const uint32_t out = builder.add_buffer(DType::kI32, Access::kWrite, 64);
+  builder.load(lengths, 1, 1);
+  const Index length = builder.as_index(builder.load(lengths, 0, 1), 0, 64);
+  const Index i = builder.open_loop(0, length);
+  builder.store(out, i, builder.integer(kInt, 3));
+  builder.close_loop();
+  const Kernel kernel = builder.finish("ragged");
+  for (const Instruction& instruction : kernel.instructions) {
+    if (instruction.opcode != Opcode::kStore) continue;
+    const Index& end = instruction.index.loop_end();
+    ASSERT_EQ(end.kind(), IndexKind::kValue);
+    EXPECT_EQ(kernel.instructions[end.id()].opcode, Opcode::kLoad);
+    EXPECT_EQ(less(instruction.index, end), Truth::kAlways);
+  }
+}
+
+TEST(KernelBuilder, KeepsWhatFollowsALoopThatNeverRuns) {
+  KernelBuilder builder;
+  const uint32_t out = builder.add_buffer(DType::kF32, Access::kWrite, 4);
+  const Index i = builder.open_loop(0, 0);
+  builder.store(out, i, builder.constant(kFloat, 1));
+  builder.close_loop();
+  builder.store(out, 2, builder.constant(kFloat, 5));
+  EXPECT_EQ(body(builder.finish("never")),
+            "v0 = constant f32 5\n"
+            "store f32 v0 b0[2]\n");
+}
+
+TEST(KernelBuilder, ReadsNothingForNoLanes) {
+  KernelBuilder builder;
+  const uint32_t in = builder.add_buffer(DType::kF32, Access::kRead, 4);
+  const Index t = Index::variable("t", 0, 4), none = Index::variable("none", 0, 0);
+  const ValueId nothing = builder.load(in, 0, 4, none, 7);
+  EXPECT_EQ(builder.instruction(nothing).opcode, Opcode::kConstant);
+  EXPECT_EQ(builder.instruction(nothing).number, 7);
+  const ValueId all = builder.load(in, 0, 4, t + 4, 7);
+  EXPECT_EQ(builder.instruction(all).opcode, Opcode::kLoad);
+  EXPECT_FALSE(builder.instruction(all).count);
+  EXPECT_TRUE(builder.instruction(builder.load(in, 0, 4, t, 7)).count);
+}
+
 TEST(KernelBuilder, ReportsMistakesWhereTheyAreMade) {
   KernelBuilder builder;
   const uint32_t in = builder.add_buffer(DType::kF32, Access::kRead, 4);
