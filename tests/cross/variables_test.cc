@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <regex>
 #include <set>
 
 #include "core/graph/text.h"
@@ -210,6 +211,30 @@ TEST_P(RandomVariables, OnePlanServesEveryValue) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RandomVariables, testing::Range(0u, kParts));
+
+/// Does a loop of the case's kernels end at a number that the kernel has loaded?
+bool ends_at_a_length(const std::string& name, Numerics numerics) {
+  const auto found =
+      std::find_if(cases().begin(), cases().end(), [&](const auto& entry) { return entry.name == name; });
+  if (found == cases().end()) throw std::runtime_error("no case " + name);
+  ScheduleOptions options;
+  options.capabilities = *capabilities_named("avx2");
+  options.numerics = numerics;
+  const std::regex loop("for i[0-9]+ in [^\n]*\\.\\. [^\n]*where v");
+  for (const Kernel& kernel : make_schedule(reference::load(*found).module, options).program.kernels)
+    if (std::regex_search(text(kernel, false), loop)) return true;
+  return false;
+}
+
+TEST(RaggedAxes, AreReducedToTheirLengthWhereTheRestChangesNothing) {
+  for (const Numerics numerics : {Numerics::kFast, Numerics::kReproducible}) {
+    for (const char* name : {"sum", "sum, time outside", "product", "max and min", "max and min, filled",
+                             "reductions of integers", "matmul over a limited axis"})
+      EXPECT_TRUE(ends_at_a_length(std::string("ragged/") + name, numerics)) << name;
+    for (const char* name : {"sum, filled", "product, filled"})
+      EXPECT_FALSE(ends_at_a_length(std::string("ragged/") + name, numerics)) << name;
+  }
+}
 
 TEST(FixedVariable, TheLoopBoundIsGoneFromTheKernelText) {
   const Index t = Index::variable("t", 1, 1000);
