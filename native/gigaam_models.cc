@@ -239,7 +239,8 @@ Result<WeightFile> run_speech(const ModelRequest& request, const WeightFile& inp
   }
   batch.encoded_lengths = {static_cast<int32_t>(batch.frames)};
   add_sequences(outputs, ctc_greedy_batch(scores, batch.frames, classes, batch.encoded_lengths));
-  add(outputs, "log_mel", {features, static_cast<int64_t>(log_mel.size()) / features}, std::move(log_mel));
+  const auto mel_frames = static_cast<int64_t>(log_mel.size()) / features;
+  add(outputs, "log_mel", {features, mel_frames}, std::move(log_mel));
   add(outputs, "log_probs", {1, batch.frames, classes}, std::move(scores));
   add_encoded(outputs, batch);
   return outputs;
@@ -295,7 +296,7 @@ Result<PreparedModel> prepare_encoder(const ModelRequest& request) {
   const auto start = Clock::now();
   TANDEM_TRY(encoder, GigaAmEncoder::create(model, limits_of(request), request.config));
   const auto owner = std::make_shared<GigaAmEncoder>(std::move(encoder));
-  const PreparedModel prepared = shown(owner, owner->jit().session(), start);
+  PreparedModel prepared = shown(owner, owner->jit().session(), start);
   if (auto filled = fill_batch(owner->jit(), limits_of(request)); !filled)
     return tl::unexpected<JitError>(filled.error());
   return prepared;
@@ -307,7 +308,7 @@ Result<PreparedModel> prepare_head(const ModelRequest& request, GigaAmHead head)
   const auto start = Clock::now();
   TANDEM_TRY(recognizer, GigaAmRecognizer::create(model, limits_of(request), request.config));
   const auto owner = std::make_shared<GigaAmRecognizer>(std::move(recognizer));
-  const PreparedModel prepared = shown(owner, owner->jit().session(), start);
+  PreparedModel prepared = shown(owner, owner->jit().session(), start);
   if (auto filled = fill_batch(owner->jit(), limits_of(request)); !filled)
     return tl::unexpected<JitError>(filled.error());
   return prepared;
