@@ -74,6 +74,12 @@ void AccessWalk::walk(NodeId id, const std::vector<Index>& index) {
   for (NodeId operand : node.operands) walk(operand, below);
 }
 
+bool fills_with(const Graph& graph, const Node& limit, double value, int64_t integer) {
+  const Node& fill = graph.node(limit.operands[2]);
+  if (fill.op != Op::kScalar) return false;
+  return is_float(fill.dtype) ? fill.attributes.value == value : fill.attributes.integer == integer;
+}
+
 int cost_of(const Node& node) {
   switch (node.op) {
     case Op::kExp:

@@ -40,6 +40,9 @@ class AccessWalk {
   std::unordered_set<uint64_t> seen_;
 };
 
+/// Is this the number that a `limit` gives beyond the length?
+bool fills_with(const Graph& graph, const Node& limit, double value, int64_t integer);
+
 /// Rough cost of computing an element of a node again when its operands are there, in simple instructions.
 int cost_of(const Node& node);
 

@@ -177,9 +177,7 @@ class Search {
         place = operand_index(graph_, graph_.node(id), place);
       const Node& node = graph_.node(id);
       if (node.op != Op::kLimit || !(place[static_cast<size_t>(node.attributes.axis)] == counters[axis])) return {};
-      const Node& fill = graph_.node(node.operands[2]);
-      if (fill.op != Op::kScalar || (is_float(fill.dtype) ? fill.attributes.value != 0 : fill.attributes.integer != 0))
-        return {};
+      if (!fills_with(graph_, node, 0, 0)) return {};
       const LaneEnd end = end_of(node, place);
       if (!can_bound(end.lengths, group.root) || (common && !joins(*common, end))) return {};
       for (const Index& lane : end.lanes)

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/schedule/access.h"
 #include "core/schedule/contract_axes.h"
 #include "core/schedule/loops.h"
 #include "core/schedule/pack.h"
@@ -267,7 +268,7 @@ class ContractLowering {
       bool both = true;
       for (const ContractOperand& operand : axes_.operands) {
         const auto end = lowerer_.early_end(operand.node, index, index[rank_ + i], extents[i]);
-        both &= end && lowerer_.fills_with(end->limit, 0, 0) && (!length || same(*length, end->length));
+        both &= end && fills_with(graph_, graph_.node(end->limit), 0, 0) && (!length || same(*length, end->length));
         if (end) length = end->length;
       }
       if (both) extents[i] = *length;

@@ -50,16 +50,7 @@ Index ValueLowerer::length_at(NodeId id, const std::vector<Index>& index) {
 Index ValueLowerer::length_of(NodeId id, const std::vector<Index>& at, const Index& size, int64_t least) {
   const Node& lengths = graph_.node(id);
   // One number for all lanes: it is loaded as if there were none.
-  const std::optional<Index> lane = lane_;
-  const std::optional<Index> count = count_;
-  const int lanes = lanes_;
-  auto memo = std::move(memo_);
-  leave_vector();
-  const ValueId loaded = lower(id, at);
-  lane_ = lane;
-  count_ = count;
-  lanes_ = lanes;
-  memo_ = std::move(memo);
+  const ValueId loaded = without_lanes([&] { return lower(id, at); });
   const Scalar scalar = register_scalar(lengths.dtype);
   const ValueId enough = builder_.binary(Opcode::kMax, loaded, builder_.integer({scalar, 1}, least));
   const ValueId length = builder_.binary(Opcode::kMin, enough, builder_.index_value(scalar, size));
@@ -91,12 +82,6 @@ bool ValueLowerer::reads_partial(NodeId id) {
   }
   reads_partial_.emplace(id, reads);
   return reads;
-}
-
-bool ValueLowerer::fills_with(NodeId id, double value, int64_t integer) const {
-  const Node& fill = graph_.node(graph_.node(id).operands[2]);
-  if (fill.op != Op::kScalar) return false;
-  return is_float(fill.dtype) ? fill.attributes.value == value : fill.attributes.integer == integer;
 }
 
 Truth ValueLowerer::known_inside(NodeId id, const std::vector<Index>& index, const std::vector<Index>& open) {

@@ -315,17 +315,13 @@ ValueId ValueLowerer::gather(const Node& node, const std::vector<Index>& index) 
 /// A vector of values that are computed on their own, as if there were no lanes. `number` is the lane's; lanes beyond
 /// the count repeat the last one that may touch memory.
 ValueId ValueLowerer::lane_by_lane(DType dtype, const std::function<ValueId(int lane, const Index& number)>& element) {
-  const std::optional<Index> lane = lane_;
   const std::optional<Index> count = count_;
   const int lanes = lanes_;
-  auto memo = std::move(memo_);
-  std::vector<ValueId> elements;
-  leave_vector();
-  for (int i = 0; i < lanes; i++) elements.push_back(element(i, count ? max(min(Index(i), *count - 1), 0) : Index(i)));
-  lane_ = lane;
-  count_ = count;
-  lanes_ = lanes;
-  memo_ = std::move(memo);
+  std::vector<ValueId> elements = without_lanes([&] {
+    std::vector<ValueId> all;
+    for (int i = 0; i < lanes; i++) all.push_back(element(i, count ? max(min(Index(i), *count - 1), 0) : Index(i)));
+    return all;
+  });
   if (dtype == DType::kBool)  // Masks can't be assembled lane by lane; numbers can.
     for (ValueId& value : elements) value = cast(value, DType::kBool, DType::kI32);
   ValueId vector = builder_.splat(elements[0], lanes);

@@ -61,9 +61,6 @@ class ValueLowerer {
   /// elements beyond it may be missing. `open` as in known_inside().
   std::vector<Index> inside_limit(NodeId limit, const std::vector<Index>& index, const std::vector<Index>& open);
 
-  /// Is this the number that a `limit` gives beyond the length?
-  bool fills_with(NodeId limit, double value, int64_t integer) const;
-
   /// Lanes of a whole vector of a dtype, as it is held in registers.
   int vector_lanes(DType dtype) const { return capabilities_.lanes(size_of(register_scalar(dtype))); }
   /// From now on subscripts may contain the leaf that is returned, the number of a lane; `count` limits the lanes that
@@ -162,6 +159,21 @@ class ValueLowerer {
   Index length_of(NodeId lengths, const std::vector<Index>& at, const Index& size, int64_t least);
   bool reads_partial(NodeId id);
   bool has_open_lanes(const Node& limit, const std::vector<Index>& index, const std::vector<Index>& open) const;
+  /// What `work` gives when it computes as if no vector had been entered.
+  template <typename Work>
+  auto without_lanes(const Work& work) {
+    const std::optional<Index> lane = lane_;
+    const std::optional<Index> count = count_;
+    const int lanes = lanes_;
+    auto memo = std::move(memo_);
+    leave_vector();
+    auto result = work();
+    lane_ = lane;
+    count_ = count;
+    lanes_ = lanes;
+    memo_ = std::move(memo);
+    return result;
+  }
   ValueId lane_by_lane(DType dtype, const std::function<ValueId(int lane, const Index& number)>& element);
   ValueId elementwise(const Node& node, const std::vector<Index>& index);
   bool is_fused_product(NodeId node) const;

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/schedule/access.h"
 #include "core/schedule/loops.h"
 #include "core/schedule/value_lowerer.h"
 
@@ -29,18 +30,9 @@ ValueId ValueLowerer::reduce(NodeId id, const std::vector<Index>& index) {
   for (const Index& expression : index)
     if (varies(expression)) return reduce_per_lane(node, index, node.dtype);
   // The result is the same in every lane: the lanes are free for the reduced axis.
-  const std::optional<Index> lane = lane_;
-  const std::optional<Index> count = count_;
-  const int lanes = lanes_;
-  auto memo = std::move(memo_);
   const std::optional<Index> kept_place = std::exchange(kept_place_, std::nullopt);
-  leave_vector();
-  const ValueId result = reduce_along_lanes(node, index, node.dtype);
+  const ValueId result = without_lanes([&] { return reduce_along_lanes(node, index, node.dtype); });
   kept_place_ = kept_place;
-  lane_ = lane;
-  count_ = count;
-  lanes_ = lanes;
-  memo_ = std::move(memo);
   return result;
 }
 
@@ -63,13 +55,13 @@ bool ValueLowerer::is_neutral_beyond(const Node& reduction, NodeId limit) const 
   const double infinity = std::numeric_limits<double>::infinity();
   switch (reduction.op) {
     case Op::kReduceSum:
-      return fills_with(limit, 0, 0);
+      return fills_with(graph_, graph_.node(limit), 0, 0);
     case Op::kReduceProd:
-      return fills_with(limit, 1, 1);
+      return fills_with(graph_, graph_.node(limit), 1, 1);
     case Op::kReduceMax:
-      return is_float(reduction.dtype) && fills_with(limit, -infinity, 0);
+      return is_float(reduction.dtype) && fills_with(graph_, graph_.node(limit), -infinity, 0);
     default:
-      return is_float(reduction.dtype) && fills_with(limit, infinity, 0);
+      return is_float(reduction.dtype) && fills_with(graph_, graph_.node(limit), infinity, 0);
   }
 }
 
