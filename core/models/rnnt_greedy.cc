@@ -92,13 +92,13 @@ Result<bool> RnntGreedy::step(std::span<const float> projected, int64_t frames, 
   for (size_t i = 0; i < lanes.size(); ++i) {
     Lane& lane = lanes[i];
     if (!lane.is_active()) continue;
-    const auto row = log_probs.begin() + static_cast<ptrdiff_t>(i) * config.num_classes;
-    if (const auto bad = find_non_finite(
-            log_probs.subspan(i * static_cast<size_t>(config.num_classes), static_cast<size_t>(config.num_classes))))
+    const auto classes = static_cast<size_t>(config.num_classes);
+    const std::span<const float> row = log_probs.subspan(i * classes, classes);
+    if (const auto bad = find_non_finite(row))
       return fail(ErrorCode::kNonFinite,
-                  concat("the joint network gives ", row[static_cast<ptrdiff_t>(*bad)], " for class ", *bad,
-                         " in frame ", lane.frame, " of lane ", i, ": a weight of the head is damaged or too large"));
-    const auto best = static_cast<int32_t>(std::max_element(row, row + config.num_classes) - row);
+                  concat("the joint network gives ", row[*bad], " for class ", *bad, " in frame ", lane.frame,
+                         " of lane ", i, ": a weight of the head is damaged or too large"));
+    const auto best = static_cast<int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
     if (best != config.blank()) {
       sequences[i].tokens.push_back(best);
       sequences[i].frames.push_back(static_cast<int32_t>(lane.frame));
