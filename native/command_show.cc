@@ -118,11 +118,10 @@ struct ProfileCommand : Prepared {
       return fail(ErrorCode::kInvalidArgument, concat("--format is \"", format, "\": use table, json or trace"));
     TANDEM_TRY(config, target.config());
     TANDEM_TRY(prepared, prepare(config, vars));
-    TANDEM_TRY(values, parse_variables(vars));
     report_target_notes(config);
     std::vector<KernelProfile> best;
     for (int64_t i = 0; i < steps; ++i) {
-      TANDEM_TRY(profiles, prepared.session->execute_with_vars_profiled(values));
+      TANDEM_TRY(profiles, prepared.session->execute_profiled());
       if (best.empty()) best = profiles;
       for (size_t k = 0; k < best.size(); ++k) best[k].seconds = std::min(best[k].seconds, profiles[k].seconds);
     }
