@@ -184,7 +184,6 @@ void ClangBackendImplementation::compile_units(std::vector<Unit>& units, const C
   }
   work();
   for (std::thread& helper : helpers) helper.join();
-  if (!missing.empty()) rest_compiler();
 }
 
 Result<std::unique_ptr<LoadedCode>> ClangBackendImplementation::load(std::vector<Unit>& units, size_t kernel_count) {
@@ -208,6 +207,7 @@ Result<std::unique_ptr<Executable>> ClangBackendImplementation::compile_or_throw
   statistics.kernels += static_cast<int>(program.kernels.size());
   statistics.generate_ms += milliseconds_since(start);
 
+  const int compiled_before = statistics.compiled_units;
   start = std::chrono::steady_clock::now();
   for (Unit& unit : units) {
     if (auto object = cache_.find(unit.key)) {
@@ -233,6 +233,8 @@ Result<std::unique_ptr<Executable>> ClangBackendImplementation::compile_or_throw
     code = load(units, program.kernels.size());
   }
   if (!code) return tl::unexpected<JitError>(code.error());
+  // Not before the linker, which is in the same library, is through.
+  if (statistics.compiled_units > compiled_before) rest_compiler();
   statistics.load_ms += milliseconds_since(start);
 
   std::string source;
