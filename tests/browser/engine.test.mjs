@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { models } from '../web/files.mjs';
-import { openTestPage } from './support.mjs';
+import { useTestPage } from './support.mjs';
 
-let opened;
-before(async () => {
-  opened = await openTestPage();
-});
-after(() => opened?.close());
-
-const run = (name, ...values) =>
-  opened.page.evaluate(([check, parameters]) => window.checks[check](...parameters), [name, values]);
+const { run, errors } = useTestPage();
 
 test('loading and preparing on a fresh page (timings are printed)', async (t) => {
   const { loadMs, prepares } = await run('timings');
@@ -78,6 +71,6 @@ test('errors keep their code on the way out of a worker', async () => {
 });
 
 test('the page reported no errors of its own', () => {
-  const unexpected = opened.errors.filter((text) => !text.includes('404'));
+  const unexpected = errors().filter((text) => !text.includes('404'));
   assert.deepEqual(unexpected, []);
 });

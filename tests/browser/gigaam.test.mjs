@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { openTestPage } from './support.mjs';
+import { test } from 'node:test';
+import { useTestPage } from './support.mjs';
 
-let opened;
-before(async () => {
-  opened = await openTestPage();
-});
-after(() => opened?.close());
-
-const run = (name, ...values) =>
-  opened.page.evaluate(([check, parameters]) => window.checks[check](...parameters), [name, values]);
+const { run, errors } = useTestPage();
 
 for (const place of ['page', 'worker']) {
   for (const [check, what] of Object.entries({
@@ -32,5 +25,5 @@ test('recognisers come and go and leave nothing behind', async () => {
 
 test('the page reported no errors of its own', () => {
   // Files that are looked for and not there.
-  assert.deepEqual(opened.errors.filter((text) => !text.includes('404')), []);
+  assert.deepEqual(errors().filter((text) => !text.includes('404')), []);
 });

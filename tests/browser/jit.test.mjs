@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { openTestPage } from './support.mjs';
+import { test } from 'node:test';
+import { useTestPage } from './support.mjs';
 
-let opened;
-before(async () => {
-  opened = await openTestPage();
-});
-after(() => opened?.close());
-
-const run = (name, ...values) =>
-  opened.page.evaluate(([check, parameters]) => window.checks[check](...parameters), [name, values]);
+const { run, errors } = useTestPage();
 
 for (const numerics of ['fast', 'reproducible']) {
   test(`every operation against float64: ${numerics}`, async (t) => {
@@ -35,5 +28,5 @@ test('graphs are declared without unsafe-eval; a worker engine says why it takes
 });
 
 test('the page reported no errors of its own', () => {
-  assert.deepEqual(opened.errors, []);
+  assert.deepEqual(errors(), []);
 });

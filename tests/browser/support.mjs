@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { after, before } from 'node:test';
 import { chromium } from 'playwright-core';
 import { startServer } from '../../demo/web/server.mjs';
 import { clipsFolder, expectationsFolder, makeExpectations, makeGigaAmFiles, packageFolder, root } from '../web/files.mjs';
@@ -60,5 +61,19 @@ export async function openTestPage() {
       await server.close();
       rmSync(models, { recursive: true });
     },
+  };
+}
+
+/** The page for all tests of a file: `run` calls one of its checks, `errors` are those that it reported itself. */
+export function useTestPage() {
+  let opened;
+  before(async () => {
+    opened = await openTestPage();
+  });
+  after(() => opened?.close());
+  return {
+    run: (name, ...values) =>
+      opened.page.evaluate(([check, parameters]) => window.checks[check](...parameters), [name, values]),
+    errors: () => opened.errors,
   };
 }

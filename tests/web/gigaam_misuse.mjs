@@ -1,6 +1,7 @@
 // What loading GigaAM takes, and what must fail, and how: shared by Node.js and the browser.
 import { LABELS, clipOf, loadGolden } from './gigaam.mjs';
 import { readSafetensors, weightsOf, writeSafetensors } from './safetensors.mjs';
+import { withTrappingKernels } from './trap.mjs';
 
 function makeNotes() {
   const problems = [];
@@ -246,18 +247,10 @@ export async function checkRefusals(engine, read) {
   return problems;
 }
 
-/** Kernels that trap: their instances are made by a host that lies. */
+/** Kernels that trap. */
 async function checkTrap(createEngine, options, clip, refuses) {
   const engine = await createEngine();
-  const { Instance } = WebAssembly;
-  WebAssembly.Instance = function (module, imports) {
-    const { exports } = new Instance(module, imports);
-    const step = () => {
-      throw new WebAssembly.RuntimeError('unreachable');
-    };
-    return { exports: { prepare: exports.prepare, step } };
-  };
-  try {
+  await withTrappingKernels(async () => {
     const recognizer = await engine.loadGigaAM(options);
     for (const method of ['transcribe', 'logMel', 'transcribe']) {
       await refuses(`${method} that traps`, 'Broken', ['unreachable'], () => recognizer[method](clip));
@@ -265,9 +258,7 @@ async function checkTrap(createEngine, options, clip, refuses) {
     await refuses('an engine with a trap', 'Broken', ['unreachable'], () => engine.counters());
     recognizer.destroy();
     engine.destroy();
-  } finally {
-    WebAssembly.Instance = Instance;
-  }
+  });
 }
 
 /** What only an engine of this thread can be asked: memory, callbacks, what stays when recognisers come and go. */
