@@ -1,16 +1,13 @@
 import { bytesHere, bytesOf, isAddress, placeOf } from './bytes.js';
 import { TandemError, checkKeys, describe, numberOf, objectOf, oneOf } from './errors.js';
 import { openSource, readInto } from './loading.js';
+import { now } from './profile.js';
 
 const OPTIONS = ['weights', 'config', 'vocabulary', 'tokenizer', 'head', 'weightsDtype', 'maxSeconds', 'lanes', 'beamWidth',
   'isa', 'numerics', 'onProgress'];
 const MOST_SECONDS = 30;
 const TOKENS = 0;
 const WORDS = 1;
-
-function now() {
-  return globalThis.performance ? performance.now() : Date.now();
-}
 
 function wholeOf(name, value, least, most) {
   if (Number.isInteger(numberOf(name, value)) && value >= least && value <= most) return value;

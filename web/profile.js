@@ -3,6 +3,11 @@ import { TandemError, numberOf } from './errors.js';
 /** Repetitions of a profiled run, when they are not given: enough for kernels of a microsecond. */
 const REPETITIONS = 100;
 
+/** Milliseconds of the best clock that there is. */
+export function now() {
+  return globalThis.performance ? performance.now() : Date.now();
+}
+
 /**
  * Measures with `run(repetitions)`, which returns the number of kernels (below 0: it failed), and returns a row for each call of a kernel. The
  * same goes onto the timeline of the page: DevTools shows a track "tandem", the kernels side by side as long as they took.

@@ -1,10 +1,6 @@
 import { bytesOf } from './bytes.js';
 import { TandemError, describe, oneOf } from './errors.js';
-import { profiled } from './profile.js';
-
-function now() {
-  return globalThis.performance ? performance.now() : Date.now();
-}
+import { now, profiled } from './profile.js';
 
 /** Voice activity detection on a stream of samples, 32 ms at a time. Made by engine.loadSileroVad(). */
 export class SileroVad {
