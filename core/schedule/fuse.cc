@@ -246,13 +246,23 @@ class Fuser {
     AccessWalk walk(graph_);
     walk.visit = [&](NodeId at, const std::vector<Index>& place) {
       if (at == id) {
-        fits = fits && depends_on_rows_only(place, index, shape, reduced_inside);
+        fits = fits && lies_inside(place, graph_.node(at).shape) &&
+               depends_on_rows_only(place, index, shape, reduced_inside);
         return false;
       }
       return at > id && (at == walked || !state_[at].group);
     };
     walk.walk(walked, index);
     return fits;
+  }
+
+  /// A walk goes through paddings and parts of concatenations as if they had no ends: only what lies inside the node
+  /// everywhere is the subscript that lowering comes to.
+  static bool lies_inside(const std::vector<Index>& place, const Shape& shape) {
+    for (size_t axis = 0; axis < place.size(); axis++)
+      if (less_equal(0, place[axis]) != Truth::kAlways || less(place[axis], shape[axis]) != Truth::kAlways)
+        return false;
+    return true;
   }
 
   /// The subscript uses exactly a run of outermost axes: it is computed once for each of their values, and no more

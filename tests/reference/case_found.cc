@@ -56,12 +56,22 @@ void add_lanes_beyond_length(CaseBuilder& builder) {
               {concat({first, sums, sums}, 0).limit(0, two, 3).sum()});
 }
 
+/// The rows of a softmax were computed for rows of the padding as well, from what lies around the buffer.
+void add_moved_rows(CaseBuilder& builder) {
+  const auto rows = [&] { return softmax(builder.input({7, 5}, kF32, numbers()), 1); };
+  builder.add("found/softmax of rows that are reflected", Tolerance::kBounded, {rows().reflect_pad({{6, 6}, {0, 0}})});
+  builder.add("found/softmax of rows between padding", Tolerance::kBounded, {rows().pad({{6, 6}, {0, 0}})});
+  const Tensor first = builder.weight("first", {9, 5}, kF32, uniform(-2, 2, 4));
+  builder.add("found/softmax of rows behind other rows", Tolerance::kBounded, {concat({first, rows()}, 0)});
+}
+
 }  // namespace
 
 void add_found_cases(CaseBuilder& builder) {
   add_lengths(builder);
   add_lanes_beyond_length(builder);
   add_gathered_lanes(builder);
+  add_moved_rows(builder);
 }
 
 }  // namespace tandem::reference
