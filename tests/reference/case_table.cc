@@ -1,5 +1,7 @@
 #include "tests/reference/case_table.h"
 
+#include <stdexcept>
+
 #include "core/graph/constant.h"
 #include "core/graph/text.h"
 
@@ -27,9 +29,14 @@ Tensor CaseBuilder::input(Shape shape, DType dtype, Fill fill) {
 }
 
 Tensor CaseBuilder::weight(const std::string& name, const Shape& shape, DType dtype, const Fill& fill) {
-  next_.constants[name] = fill;
   const auto count = static_cast<size_t>(element_count(shape).constant());
-  return Tensor::constant(dtype, shape, constant_data(dtype, shape, fill.bytes(dtype, count), name));
+  const Tensor made = Tensor::constant(dtype, shape, constant_data(dtype, shape, fill.bytes(dtype, count), name));
+  next_.constants[name] = fill;
+  // The files of the cases know a constant by its name alone; constants of one content are one node.
+  if (const auto [known, added] = weights_.emplace(name, made);
+      !added && known->second.node_in(graph_) != made.node_in(graph_))
+    throw std::logic_error("a case has two weights of the name \"" + name + "\"");
+  return made;
 }
 
 void CaseBuilder::add(const std::string& name, Tolerance tolerance, const std::vector<Tensor>& outputs, bool denormals,
@@ -46,6 +53,7 @@ void CaseBuilder::add(const std::string& name, Tolerance tolerance, const std::v
   next_.variables = std::move(variables);
   cases_.push_back(std::move(next_));
   next_ = {};
+  weights_.clear();
   graph_ = std::make_shared<Graph>();
 }
 

@@ -22,7 +22,7 @@ class CaseBuilder {
  public:
   /// A new input, numbered in order.
   Tensor input(Shape shape, DType dtype, Fill fill);
-  /// A named constant.
+  /// A named constant. Throws std::logic_error when the case has another one of this name.
   Tensor weight(const std::string& name, const Shape& shape, DType dtype, const Fill& fill);
 
   /// Adds a case made of the inputs and weights since the last one.
@@ -33,6 +33,7 @@ class CaseBuilder {
  private:
   std::shared_ptr<Graph> graph_ = std::make_shared<Graph>();
   Case next_;
+  std::map<std::string, Tensor> weights_;  ///< Of the next case.
   std::vector<Case> cases_;
 };
 
