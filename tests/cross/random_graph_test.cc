@@ -14,48 +14,54 @@ namespace {
 
 constexpr int kSteps = 3;
 
-/// The first mismatch of one step's outputs; empty when there is none.
-std::string fault_of_outputs(const GraphModule& module, const reference::InputBytes& inputs,
-                             const test::OutputBytes& outputs) {
+using reference::Fault;
+
+Fault fault_of(const JitError& error) { return {name_of(error.code), error.text()}; }
+
+/// The first mismatch of one step's outputs.
+Fault fault_of_outputs(const GraphModule& module, const reference::InputBytes& inputs,
+                       const test::OutputBytes& outputs) {
   const auto expected = reference::evaluate(module, {reference::Mode::kExact, {}, inputs});
   for (size_t i = 0; i < expected.size(); i++)
-    if (const auto wrong = reference::mismatch(expected[i], outputs[i])) return module.output_names[i] + ": " + *wrong;
+    if (const auto wrong = reference::mismatch(expected[i], outputs[i]))
+      return {"values", module.output_names[i] + ": " + *wrong};
   return {};
 }
 
 /// Steps a graph whose states stay in the plan; each step is compared from the states that it began with.
-std::string fault_of_steps(const reference::RandomGraph& graph, const test::Target& target, Numerics numerics,
-                           test::OutputBytes& bits) {
+Fault fault_of_steps(const reference::RandomGraph& graph, const test::Target& target, Numerics numerics,
+                     test::OutputBytes& bits) {
   auto stepped = test::SteppedGraph::make(graph, target, numerics);
   // Rewriting found that an input does not matter: a wrapper refuses that.
   if (!stepped && stepped.error().code == ErrorCode::kInputBufferNotFound) return {};
-  if (!stepped) return stepped.error().text();
+  if (!stepped) return fault_of(stepped.error());
   for (int i = 0; i < kSteps; i++) {
     const reference::InputBytes inputs = stepped->inputs();
     const auto outputs = stepped->step({});
-    if (!outputs) return outputs.error().text();
-    if (const std::string wrong = fault_of_outputs(graph.module, inputs, *outputs); !wrong.empty())
-      return "step " + std::to_string(i + 1) + ", " + wrong;
+    if (!outputs) return fault_of(outputs.error());
+    if (const Fault wrong = fault_of_outputs(graph.module, inputs, *outputs); !wrong.kind.empty())
+      return {wrong.kind, "step " + std::to_string(i + 1) + ", " + wrong.text};
     bits.insert(bits.end(), outputs->begin(), outputs->end());
   }
   return {};
 }
 
-/// Why a target is wrong about a graph; empty when it isn't. `bits` of the first target, if they matter.
-std::string fault(const reference::RandomGraph& graph, const test::Target& target, Numerics numerics,
-                  test::OutputBytes* same_bits = nullptr) {
+/// How a target is wrong about a graph. `bits` of the first target, if they matter.
+Fault fault(const reference::RandomGraph& graph, const test::Target& target, Numerics numerics,
+            test::OutputBytes* same_bits = nullptr) {
   test::OutputBytes bits;
   if (!graph.states.empty()) {
-    if (std::string wrong = fault_of_steps(graph, target, numerics, bits); !wrong.empty()) return wrong;
+    if (Fault wrong = fault_of_steps(graph, target, numerics, bits); !wrong.kind.empty()) return wrong;
   } else {
     const auto outputs = test::run_graph(graph.module, {reference::Mode::kExact, {}, graph.inputs}, target, numerics);
-    if (!outputs) return outputs.error().text();
-    if (std::string wrong = fault_of_outputs(graph.module, graph.inputs, *outputs); !wrong.empty()) return wrong;
+    if (!outputs) return fault_of(outputs.error());
+    if (Fault wrong = fault_of_outputs(graph.module, graph.inputs, *outputs); !wrong.kind.empty()) return wrong;
     bits = *outputs;
   }
   if (!same_bits || bits.empty()) return {};
   if (same_bits->empty()) *same_bits = bits;
-  return *same_bits == bits ? "" : "other bits than on the first target";
+  if (*same_bits == bits) return {};
+  return {"bits", "other bits than on the first target"};
 }
 
 /// The seeds are dealt out to this many tests, so that shards of the program take equally long.
@@ -100,20 +106,19 @@ TEST_P(RandomGraph, AllTargetsAgreeWithTheReference) {
       std::vector<Numerics> modes = {Numerics::kReproducible};
       if (seed / 4 % targets.size() == i) modes.push_back(Numerics::kFast);
       for (Numerics numerics : modes) {
-        const std::string wrong =
-            fault(graph, *targets[i], numerics, numerics == Numerics::kReproducible ? &bits : nullptr);
-        if (wrong.empty()) continue;
+        const Fault wrong = fault(graph, *targets[i], numerics, numerics == Numerics::kReproducible ? &bits : nullptr);
+        if (wrong.kind.empty()) continue;
         // What differs from the first target only is made small by the difference.
-        const auto fails = [&](const reference::RandomGraph& smaller) {
+        const auto trial = [&](const reference::RandomGraph& smaller) {
           test::OutputBytes first_bits;
           if (numerics == Numerics::kReproducible && i > 0)
             static_cast<void>(fault(smaller, *targets[0], numerics, &first_bits));
-          return !fault(smaller, *targets[i], numerics, first_bits.empty() ? nullptr : &first_bits).empty();
+          return fault(smaller, *targets[i], numerics, first_bits.empty() ? nullptr : &first_bits);
         };
-        const reference::RandomGraph smallest = fails(graph) ? reference::shrink(graph, fails) : graph;
+        const reference::RandomGraph smallest = reference::shrink(graph, trial);
         const std::string name = "random/" + std::to_string(seed);
-        ADD_FAILURE() << "seed " << seed << " on " << targets[i]->name << ", " << name_of(numerics) << ": " << wrong
-                      << "\n"
+        ADD_FAILURE() << "seed " << seed << " on " << targets[i]->name << ", " << name_of(numerics) << ": "
+                      << wrong.text << "\n"
                       << print_graph(smallest.module) << smallest.states.size() << " states\n"
                       << reference::print_cases("found by random graphs", {reference::as_case(name, smallest)});
       }

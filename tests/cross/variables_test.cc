@@ -159,24 +159,30 @@ TEST_P(Variables, OnePlanServesEveryValue) {
 
 INSTANTIATE_TEST_SUITE_P(All, Variables, testing::Range(size_t{0}, cases().size()));
 
-/// Why a target is wrong about a graph at one of some values; empty when it isn't.
-std::string fault(const reference::RandomGraph& graph, const test::Target& target, Numerics numerics, uint32_t seed) {
+/// How a target is wrong about a graph at one of some values.
+reference::Fault fault(const reference::RandomGraph& graph, const test::Target& target, Numerics numerics,
+                       uint32_t seed) {
+  const auto fault_of = [](const JitError& error, const std::string& where) {
+    return reference::Fault{name_of(error.code), error.text() + where};
+  };
   auto planned = test::PlannedGraph::make(graph.module, target, numerics);
-  if (!planned) return planned.error().text();
+  if (!planned) return fault_of(planned.error(), "");
   std::vector<Values> all = choices(variables_of(graph.module), seed);
   if (all.size() > 7) all.resize(7);
   for (const Values& values : all) {
     const reference::Options options{reference::Mode::kExact, values, graph.inputs};
     const auto expected = reference::evaluate(graph.module, options);
     const auto outputs = planned->run(options);
-    if (!outputs) return outputs.error().text() + " at" + text(values);
+    if (!outputs) return fault_of(outputs.error(), " at" + text(values));
     for (size_t i = 0; i < expected.size(); i++)
-      if (const auto wrong = reference::mismatch(expected[i], (*outputs)[i])) return *wrong + " at" + text(values);
+      if (const auto wrong = reference::mismatch(expected[i], (*outputs)[i]))
+        return {"values", *wrong + " at" + text(values)};
     if (numerics != Numerics::kReproducible) continue;
     const GraphModule fixed = reference::with_variables_fixed(graph.module, values);
     const auto bits = test::run_graph(fixed, options, test::all_targets()[0], numerics);
-    if (!bits) return bits.error().text() + " fixed at" + text(values);
-    if (!(*bits == *outputs)) return "other bits than with a number in place of the variable, at" + text(values);
+    if (!bits) return fault_of(bits.error(), " fixed at" + text(values));
+    if (!(*bits == *outputs))
+      return {"bits", "other bits than with a number in place of the variable, at" + text(values)};
   }
   return {};
 }
@@ -198,14 +204,14 @@ TEST_P(RandomVariables, OnePlanServesEveryValue) {
     const reference::RandomGraph graph = reference::random_graph(seed, options);
     for (const size_t i : {size_t{0}, 1 + seed % (targets.size() - 1)}) {
       const Numerics numerics = i > 0 && seed % 4 == 0 ? Numerics::kFast : Numerics::kReproducible;
-      const std::string wrong = fault(graph, targets[i], numerics, seed);
-      if (wrong.empty()) continue;
-      const auto fails = [&](const reference::RandomGraph& smaller) {
-        return !fault(smaller, targets[i], numerics, seed).empty();
+      const reference::Fault wrong = fault(graph, targets[i], numerics, seed);
+      if (wrong.kind.empty()) continue;
+      const auto trial = [&](const reference::RandomGraph& smaller) {
+        return fault(smaller, targets[i], numerics, seed);
       };
-      ADD_FAILURE() << "seed " << seed << " on " << targets[i].name << ", " << name_of(numerics) << ": " << wrong
+      ADD_FAILURE() << "seed " << seed << " on " << targets[i].name << ", " << name_of(numerics) << ": " << wrong.text
                     << "\n"
-                    << print_graph(reference::shrink(graph, fails).module);
+                    << print_graph(reference::shrink(graph, trial).module);
     }
   }
 }

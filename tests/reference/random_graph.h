@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -40,11 +41,18 @@ RandomGraph random_graph(uint32_t seed, const RandomGraphOptions& options = {});
 /// The same graph without nodes and inputs that no output needs; inputs are numbered from 0.
 RandomGraph compacted(const RandomGraph& graph);
 
-/// True while the engine under test is wrong about this graph.
-using Fails = std::function<bool(const RandomGraph&)>;
+/// How an engine is wrong about a graph.
+struct Fault {
+  std::string kind;  ///< One word for all faults of a kind ("values", "bits", the code of an error); empty: none.
+  std::string text;  ///< What a person reads: the place and the numbers.
+};
+
+/// Tries the engine under test on a graph. What it throws is a fault of a kind of its own.
+using Trial = std::function<Fault(const RandomGraph&)>;
 
 /// Makes a failing graph small: fewer outputs, values in place of what computes them, smaller dimensions. What comes
-/// back still fails; print it with `print_graph`.
-RandomGraph shrink(const RandomGraph& failing, const Fails& fails);
+/// back is valid and fails in the same way (it may not drift to another fault, which the graph may not have had); a
+/// graph that does not fail comes back as it is. Print it with `print_graph`.
+RandomGraph shrink(const RandomGraph& failing, const Trial& trial);
 
 }  // namespace tandem::reference

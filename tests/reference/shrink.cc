@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/graph/constant.h"
+#include "core/graph/verify.h"
 #include "tests/reference/compare.h"
 #include "tests/reference/evaluate.h"
 #include "tests/reference/random_graph.h"
@@ -106,11 +107,32 @@ class Rebuilder {
   std::map<int32_t, int32_t> numbers_;  ///< Of inputs that are left, old to new.
 };
 
-bool still_fails(const RandomGraph& graph, const Fails& fails) {
+/// Does a smaller graph fail as the whole one did?
+using Fails = std::function<bool(const RandomGraph&)>;
+
+/// What cutting and resizing made of a graph need not be one: sizes may not fit, and a state may not fit its input.
+bool is_valid(const RandomGraph& graph) {
   try {
-    return fails(graph);
+    verify(graph.module, "shrinking");
   } catch (const std::exception&) {
-    return true;  // an engine that throws on a valid graph is wrong as well
+    return false;
+  }
+  std::map<int32_t, const Node*> inputs;
+  for (const NodeId id : reachable_nodes(*graph.module.graph, graph.module.outputs))
+    if (const Node& node = graph.module.graph->node(id); node.op == Op::kInput) inputs[node.attributes.count] = &node;
+  for (const RandomState& state : graph.states) {
+    const auto input = inputs.find(state.input);
+    const Node& next = graph.module.graph->node(graph.module.outputs[state.output]);
+    if (input == inputs.end() || input->second->dtype != next.dtype || input->second->shape != next.shape) return false;
+  }
+  return true;
+}
+
+std::string kind_of_fault(const RandomGraph& graph, const Trial& trial) {
+  try {
+    return trial(graph).kind;
+  } catch (const std::exception&) {
+    return "exception";  // an engine that throws on a valid graph is wrong as well
   }
 }
 
@@ -119,7 +141,7 @@ bool keep_one_output(RandomGraph& graph, const Fails& fails) {
   for (const NodeId id : reachable_nodes(*graph.module.graph, graph.module.outputs)) {
     if (graph.module.outputs.size() == 1 && graph.module.outputs[0] == id) return false;
     RandomGraph smaller = Rebuilder(graph).run({id});
-    if (!still_fails(smaller, fails)) continue;
+    if (!fails(smaller)) continue;
     graph = std::move(smaller);
     return true;
   }
@@ -132,7 +154,7 @@ bool drop_one_output(RandomGraph& graph, const Fails& fails) {
     std::vector<NodeId> outputs = graph.module.outputs;
     outputs.erase(outputs.begin() + static_cast<std::ptrdiff_t>(i));
     RandomGraph smaller = Rebuilder(graph).run(outputs);
-    if (!still_fails(smaller, fails)) continue;
+    if (!fails(smaller)) continue;
     graph = std::move(smaller);
     return true;
   }
@@ -144,7 +166,7 @@ bool drop_one_state(RandomGraph& graph, const Fails& fails) {
   for (size_t i = 0; i < graph.states.size(); i++) {
     RandomGraph smaller = graph;
     smaller.states.erase(smaller.states.begin() + static_cast<std::ptrdiff_t>(i));
-    if (!still_fails(smaller, fails)) continue;
+    if (!fails(smaller)) continue;
     graph = std::move(smaller);
     return true;
   }
@@ -163,7 +185,7 @@ bool cut_one_node(RandomGraph& graph, const Fails& fails) {
     Rebuilder rebuilder(graph);
     rebuilder.cuts[nodes[i]] = to_bytes(values[0]);
     RandomGraph smaller = rebuilder.run(graph.module.outputs);
-    if (!still_fails(smaller, fails)) continue;
+    if (!fails(smaller)) continue;
     graph = std::move(smaller);
     return true;
   }
@@ -182,7 +204,7 @@ bool reduce_one_size(RandomGraph& graph, const Fails& fails) {
         rebuilder.old_size = old_size;
         rebuilder.new_size = new_size;
         RandomGraph smaller = rebuilder.run(graph.module.outputs);
-        if (!still_fails(smaller, fails)) continue;
+        if (!fails(smaller)) continue;
         graph = std::move(smaller);
         return true;
       } catch (const TensorError&) {
@@ -196,11 +218,15 @@ bool reduce_one_size(RandomGraph& graph, const Fails& fails) {
 
 RandomGraph compacted(const RandomGraph& graph) { return Rebuilder(graph).run(graph.module.outputs); }
 
-RandomGraph shrink(const RandomGraph& failing, const Fails& fails) {
+RandomGraph shrink(const RandomGraph& failing, const Trial& trial) {
+  const std::string kind = kind_of_fault(failing, trial);
+  if (kind.empty()) return failing;
   // A test that fails must end: whoever wants a smaller graph can start from what is left.
   constexpr int kMostTries = 1500;
   int tries = 0;
-  const Fails limited = [&](const RandomGraph& smaller) { return ++tries <= kMostTries && fails(smaller); };
+  const Fails limited = [&](const RandomGraph& smaller) {
+    return ++tries <= kMostTries && is_valid(smaller) && kind_of_fault(smaller, trial) == kind;
+  };
   RandomGraph graph = failing;
   while (tries < kMostTries &&
          (keep_one_output(graph, limited) || drop_one_output(graph, limited) || drop_one_state(graph, limited) ||
