@@ -141,10 +141,12 @@ constexpr std::string_view own_name() {
 #endif
 }
 
-/// What messages and dumps call a wrapper: `kSessionName` of its model, or its own name.
+/// What messages and dumps call a wrapper: its `kSessionName`, else that of its model, else its own name.
 template <typename Wrapper, typename Model>
 constexpr std::string_view session_name() {
-  if constexpr (requires { Model::kSessionName; })
+  if constexpr (requires { Wrapper::kSessionName; })
+    return Wrapper::kSessionName;
+  else if constexpr (requires { Model::kSessionName; })
     return Model::kSessionName;
   else
     return own_name<Wrapper>();
@@ -166,8 +168,8 @@ constexpr std::string_view session_name() {
 /// read nothing that changes between steps. Different wrappers may be used by different threads at once, one wrapper by
 /// one thread at a time.
 ///
-/// Messages, dumps and profiles call it by its own name, "Mixer", or by the `static constexpr const char* kSessionName`
-/// of its model.
+/// Messages, dumps and profiles call it by its own name, "Mixer", or by a `static constexpr const char* kSessionName`:
+/// its own, else that of its model. Wrappers of one model that dump their stages need names of their own.
 template <typename Derived, typename Model>
 class Wrapper {
  public:

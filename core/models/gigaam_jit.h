@@ -39,6 +39,7 @@ struct GigaAmMelJit : Wrapper<GigaAmMelJit, MelFrontEnd> {
 /// The encoder alone: mel f32 [>= b, features, >= t], lengths i32 [>= b].
 struct GigaAmEncoderJit : Wrapper<GigaAmEncoderJit, GigaAmModel> {
   using Wrapper::Wrapper;
+  static constexpr const char* kSessionName = "GigaAM encoder";
   TANDEM_VAR(b, 1, 16)
   TANDEM_VAR(t, 1, model.config.encoder->most_frames())
   TANDEM_INPUT(mel)
@@ -73,6 +74,7 @@ struct GigaAmJit : Wrapper<GigaAmJit, GigaAmModel> {
 /// Samples to CTC's log-probabilities in one plan, one clip at a time: samples [>= n] of f32 or i16.
 struct GigaAmSpeechJit : Wrapper<GigaAmSpeechJit, GigaAmModel> {
   using Wrapper::Wrapper;
+  static constexpr const char* kSessionName = "GigaAM speech";
   TANDEM_VAR(n, model.config.mel.fewest_samples(), 30 * model.config.mel.sample_rate)
   TANDEM_INPUT(samples)
   TANDEM_OUTPUT(log_mel, f32)
@@ -91,6 +93,7 @@ struct GigaAmSpeechJit : Wrapper<GigaAmSpeechJit, GigaAmModel> {
 /// RN-T's predictor as a recurrent step: labels, and the state h and c. With one lane it fits JitRecurrent.
 struct GigaAmPredictorJit : Wrapper<GigaAmPredictorJit, GigaAmModel> {
   using Wrapper::Wrapper;
+  static constexpr const char* kSessionName = "GigaAM predictor";
   TANDEM_VAR(n, 1, 64)
   TANDEM_INPUT(labels, i32, n)
   TANDEM_INPUT(h, f32, n, this->model_->rnnt->state_size())
@@ -102,6 +105,7 @@ struct GigaAmPredictorJit : Wrapper<GigaAmPredictorJit, GigaAmModel> {
 /// RN-T's joint network for one frame of each lane: log-probabilities [n, classes].
 struct GigaAmJointJit : Wrapper<GigaAmJointJit, GigaAmModel> {
   using Wrapper::Wrapper;
+  static constexpr const char* kSessionName = "GigaAM joint";
   TANDEM_VAR(n, 1, 64)
   TANDEM_INPUT(projected, f32, n, this->model_->config.head->joint_hidden)
   TANDEM_INPUT(predicted, f32, n, this->model_->config.head->pred_hidden)

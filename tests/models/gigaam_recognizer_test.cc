@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
+#include <string>
 
 #include "tests/support/gigaam_target.h"
 
@@ -123,6 +125,15 @@ TEST(GigaAmSpeech, SamplesGiveTheTokensOfTheReferenceInOnePlan) {
     EXPECT_EQ(sequences[0].tokens, expected[0].tokens);
     EXPECT_EQ(sequences[0].frames, expected[0].frames);
   }
+}
+
+TEST(GigaAmWrappers, HaveNamesOfTheirOwnInDumps) {
+  const auto model = model_of(GigaAmGolden("rnnt_tiny"));
+  const std::set<std::string> names = {GigaAmEncoderJit(model).session().name(), GigaAmJit(model).session().name(),
+                                       GigaAmSpeechJit(model).session().name(),
+                                       GigaAmPredictorJit(model).session().name(),
+                                       GigaAmJointJit(model).session().name()};
+  EXPECT_EQ(names.size(), 5u);
 }
 
 TEST(GigaAmErrors, NameTheThingAndTheNextCallWorks) {

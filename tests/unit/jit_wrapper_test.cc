@@ -154,9 +154,15 @@ struct Worn : Wrapper<Worn, Branded> {
   using Wrapper::Wrapper;
 };
 
+struct Renamed : Wrapper<Renamed, Branded> {
+  using Wrapper::Wrapper;
+  static constexpr const char* kSessionName = "another";
+};
+
 TEST(JitNames, AWrapperIsCalledByItsOwnName) {
   EXPECT_EQ(Mixer(MixerModel{}).session().name(), "Mixer");
   EXPECT_EQ(Worn(Branded{}).session().name(), "brand");
+  EXPECT_EQ(Renamed(Branded{}).session().name(), "another");
   EXPECT_EQ((jit_detail::own_name<std::pair<int, std::vector<float>>>()).substr(0, 9), "pair<int,");
 
   const std::string folder = testing::TempDir();
