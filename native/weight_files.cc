@@ -124,7 +124,7 @@ std::vector<std::string> weight_file_places(const std::string& name) {
 Result<std::string> find_weight_file(const std::string& name, const std::string& given) {
   if (!given.empty()) {
     std::error_code ignored;
-    const std::string path = fs::is_directory(given, ignored) ? (fs::path(given) / name).string() : given;
+    std::string path = fs::is_directory(given, ignored) ? (fs::path(given) / name).string() : given;
     if (fs::exists(path, ignored)) return path;
     return fail(ErrorCode::kNotFound, concat("the weights ", path, " do not exist"));
   }

@@ -107,6 +107,7 @@ int drop_clean_pages(dl_phdr_info* library, size_t, void*) {
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
     const uintptr_t begin = (library->dlpi_addr + segment.p_vaddr + page - 1) / page * page;
     const uintptr_t end = (library->dlpi_addr + segment.p_vaddr + segment.p_memsz) / page * page;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): where the loader put the segment comes as a number.
     if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }
   return 0;

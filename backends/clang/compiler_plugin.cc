@@ -209,22 +209,23 @@ __attribute__((visibility("default"))) void tandem_compiler_compile(const tandem
   }();
   (void)initialised;
   auto compilation = std::make_unique<Compilation>(*request);
-  std::string fatal;
-  g_compiling = true;
   bool ok = false;
+  llvm::SmallVector<char, 0> output;
+  std::string errors;
+  g_compiling = true;
   try {
     ok = compilation->run();
+    output = std::move(compilation->output);
+    errors = std::move(compilation->errors);
   } catch (const FatalError& error) {
-    fatal = "internal error of LLVM: " + error.text;
+    errors = "internal error of LLVM: " + error.text;
     bury(std::move(compilation));
   }
   g_compiling = false;
   if (ok)
-    sink(context, 1, compilation->output.data(), compilation->output.size());
-  else if (!fatal.empty())
-    sink(context, 0, fatal.data(), fatal.size());
+    sink(context, 1, output.data(), output.size());
   else
-    sink(context, 0, compilation->errors.data(), compilation->errors.size());
+    sink(context, 0, errors.data(), errors.size());
 }
 
 }  // extern "C"

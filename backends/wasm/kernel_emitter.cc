@@ -239,7 +239,7 @@ void KernelEmitter::emit_variable(ValueId id) {
   const Instruction& instruction = at(id);
   std::vector<Expression*> parts;
   for (int part = 0; part < part_count(instruction.type); part++) parts.push_back(take(instruction.operands[0], part));
-  hold(id, std::move(parts));
+  hold(id, parts);
 }
 
 void KernelEmitter::emit_set(const Instruction& instruction) {
@@ -302,7 +302,7 @@ void KernelEmitter::settle(ValueId id) {
   if (!value.waiting) return;
   value.waiting = false;
   waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), id), waiting_.end());
-  hold(id, std::move(value.waiting_parts));
+  hold(id, value.waiting_parts);
 }
 
 void KernelEmitter::settle_all() {

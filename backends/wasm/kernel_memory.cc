@@ -87,7 +87,7 @@ void KernelEmitter::partial_load(ValueId id) {
   const Local count = keep(addresses_.value(*instruction.count));
   std::vector<Expression*> initial;
   for (int part = 0; part < part_count(type); part++) initial.push_back(constant(fill).list[0]);
-  hold(id, std::move(initial));
+  hold(id, initial);
   const std::vector<Local>& locals = values_[id].locals;
   if (type.lanes == 1) {
     Expression* element = load_scalar(instruction, again(place), 0);

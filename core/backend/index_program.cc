@@ -67,7 +67,7 @@ void IndexProgram::flatten(const Index& index, const std::vector<Index>& variabl
 }
 
 int64_t IndexProgram::evaluate_steps(const int64_t* variables) const noexcept {
-  int64_t stack[kMaxDepth];
+  int64_t stack[kMaxDepth] = {};
   size_t size = 0;
   for (const Step& step : steps_) {
     if (step.kind == Kind::kConstant || step.kind == Kind::kVariable) {

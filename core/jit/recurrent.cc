@@ -16,7 +16,7 @@ Result<void> pack_lstm_state(const LstmState& state, Result<Buffer> h, Result<Bu
 Result<void> check_recurrent_state(std::span<const float> state, size_t h_size) {
   bool finite = true;
   // Without a way out, so that compilers make vectors of it: this is part of every step.
-  for (const float value : state) finite &= value - value == 0;
+  for (const float value : state) finite &= value * 0 == 0;
   if (finite) return {};
   size_t at = 0;
   while (std::isfinite(state[at])) at++;

@@ -68,13 +68,13 @@ LaneFunction comparison(Opcode opcode) {
 // Equal numbers differ in their bits only when they are zeros; then the sign decides.
 template <typename T>
 T minimum(T a, T b) {
-  if (a != a || b != b) return std::numeric_limits<T>::quiet_NaN();
+  if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
   if (a == b) return std::signbit(a) ? a : b;
   return a < b ? a : b;
 }
 template <typename T>
 T maximum(T a, T b) {
-  if (a != a || b != b) return std::numeric_limits<T>::quiet_NaN();
+  if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
   if (a == b) return std::signbit(a) ? b : a;
   return a < b ? b : a;
 }
@@ -209,8 +209,9 @@ LaneFunction bit_function(Opcode opcode) {
 // The largest number of an integer type is no float; the first one beyond it, a power of two, is.
 template <typename Integer, typename T>
 Integer saturated(T value) {
-  constexpr T beyond = T(std::numeric_limits<Integer>::max() / 2 + 1) * 2;
-  if (value != value) return 0;
+  constexpr Integer half = std::numeric_limits<Integer>::max() / 2 + 1;
+  constexpr T beyond = T(half) * 2;
+  if (std::isnan(value)) return 0;
   if (value >= beyond) return std::numeric_limits<Integer>::max();
   if (value <= T(std::numeric_limits<Integer>::min())) return std::numeric_limits<Integer>::min();
   return static_cast<Integer>(value);
@@ -308,7 +309,8 @@ LaneFunction integer_function(Opcode opcode) {
 template <typename T>
 bool exact_integer(T value) {
   using Integer = MaskOf<T>;
-  constexpr T beyond = T(std::numeric_limits<Integer>::max() / 2 + 1) * 2;
+  constexpr Integer half = std::numeric_limits<Integer>::max() / 2 + 1;
+  constexpr T beyond = T(half) * 2;
   return value >= -beyond && value < beyond && std::trunc(value) == value;
 }
 

@@ -35,8 +35,8 @@ MathValue add_exactly(MathValue s, MathValue f, MathValue& lost) {
 Reduced reduce_32(MathValue magnitude) {
   constexpr int count = 8;
   constexpr int first_without_turns = 5;  // 2^128 * piece is below half a turn from here on.
-  constexpr double pieces[count] = {0x1.45f3068p-3,  0x1.7272208p-29, 0x1.4a7f09p-56,   0x1.abe8fa8p-81,
-                                    0x1.a6ee06p-109, 0x1.b62959p-134, 0x1.2788720p-159, 0x1.07f944p-188};
+  static constexpr double pieces[count] = {0x1.45f3068p-3,  0x1.7272208p-29, 0x1.4a7f09p-56,   0x1.abe8fa8p-81,
+                                           0x1.a6ee06p-109, 0x1.b62959p-134, 0x1.2788720p-159, 0x1.07f944p-188};
   MathValue x = magnitude.convert(Opcode::kConvertFloat, Scalar::kF64);
   auto fraction = [&](int i) {
     MathValue turns = x * pieces[i];

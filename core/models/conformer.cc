@@ -73,7 +73,7 @@ Tensor ConformerLayer::FeedForward::forward(const Tensor& x) const {
 
 Tensor ConformerLayer::attention(const Tensor& x, const RotaryTables& rotary, const Tensor& lengths) const {
   const Scope scope(x, "attention");
-  const Dim b = x.dim(0), t = x.dim(1);
+  const Dim &b = x.dim(0), &t = x.dim(1);
   const Shape split = {b, t, config_.n_heads, config_.head_size()};
   const auto heads = [&split](const Tensor& y) { return y.reshape(split).permute({0, 2, 1, 3}); };
   const Tensor y = normalise(norm_attention_, x);
@@ -123,7 +123,7 @@ Conformer::Conformer(const ConformerConfig& config, const GigaAmWeights& weights
     layers_.emplace_back(config, weights, concat("encoder.layers.", i, "."));
 }
 
-EncodedBatch Conformer::subsample(Tensor mel, Tensor lengths) const {
+EncodedBatch Conformer::subsample(const Tensor& mel, Tensor lengths) const {
   const Scope scope(mel, "subsampling");
   const bool flat = config_.subsampling == Subsampling::kConv1d;
   const int64_t pad = (config_.subs_kernel_size - 1) / 2;

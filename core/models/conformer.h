@@ -58,7 +58,7 @@ class Conformer {
                              std::vector<Tensor>* trace = nullptr) const;
 
  private:
-  EncodedBatch subsample(Tensor mel, Tensor lengths) const;
+  EncodedBatch subsample(const Tensor& mel, Tensor lengths) const;
   RotaryTables rotary_tables(const Dim& frames) const;
 
   ConformerConfig config_;

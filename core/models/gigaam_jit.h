@@ -82,7 +82,7 @@ struct GigaAmSpeechJit : Wrapper<GigaAmSpeechJit, GigaAmModel> {
   TANDEM_OUTPUT(scores, f32)
   TANDEM_BUILD(samples, n) {
     const Tensor log_mel = model.mel.forward(samples.shrink({{0, n}}));
-    const Dim t = log_mel.dim(1);
+    const Dim& t = log_mel.dim(1);
     const Tensor lengths = size_tensor(t, DType::kI32).unsqueeze(0);
     const EncodedBatch batch = model.encoder.forward_batch(log_mel.unsqueeze(0), lengths, 1, t);
     return {as_log_mel(log_mel), as_encoded(batch.encoded.cast(DType::kF32)),

@@ -27,7 +27,8 @@ Tensor fourier_basis(const MelConfig& config) {
 Tensor hann_window(int64_t size) { return 0.5 - cos(count_up(size) * (2.0 * kPi / static_cast<double>(size))) * 0.5; }
 
 Tensor mel_filterbank(const MelConfig& config) {
-  const double half_rate = static_cast<double>(config.sample_rate / 2);
+  const int64_t whole_half_rate = config.sample_rate / 2;  // As the reference rounds it.
+  const auto half_rate = static_cast<double>(whole_half_rate);
   const Tensor frequency = count_up(config.bins()) * (half_rate / static_cast<double>(config.bins() - 1));
   const Tensor highest = log(full({1}, 1.0 + half_rate / 700.0, DType::kF64)) * kMelScale;
   const Tensor point = count_up(config.features + 2) * highest / static_cast<double>(config.features + 1);

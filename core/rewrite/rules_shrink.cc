@@ -165,7 +165,7 @@ bool take_run(const AxisGroup& group, const Shape& from, const Run& run, std::ve
   Index inner = 1;
   for (size_t axis = group.from_begin + 1; axis < group.from_end; axis++) inner *= from[axis];
   for (size_t axis = group.from_begin; axis < group.from_end; axis++) {
-    begin.push_back(0);
+    begin.emplace_back(0);
     size.push_back(from[axis]);
   }
   if (group.from_begin == group.from_end) return run.begin.is(0) && run.size.is(1);

@@ -248,7 +248,7 @@ PackedOperand pack_operand(ProgramBuilder& program, const Group& group, const Co
     shape.push_back(space[axis]);
   }
   if (rank == space.size()) shape.push_back(panels);
-  shape.push_back(packed.width);
+  shape.emplace_back(packed.width);
 
   std::vector<size_t> order;
   for (size_t axis = 0; axis < shape.size(); axis++) order.push_back(axis);

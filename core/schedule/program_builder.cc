@@ -1,5 +1,6 @@
 #include "core/schedule/program_builder.h"
 
+#include <cmath>
 #include <iterator>
 
 #include "core/base/bits.h"
@@ -11,7 +12,7 @@ namespace {
 
 uint64_t constant_hash(const Instruction& constant) {
   if (!is_float(constant.type.scalar)) return static_cast<uint64_t>(constant.integer);
-  if (constant.number != constant.number) return 1;
+  if (std::isnan(constant.number)) return 1;
   const bool narrow = constant.type.scalar == Scalar::kF32;
   return bit_cast<uint64_t>(narrow ? static_cast<double>(static_cast<float>(constant.number)) : constant.number);
 }

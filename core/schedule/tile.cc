@@ -12,7 +12,8 @@ namespace {
 
 /// Share of the multiply-adds of whole tiles that produce outputs.
 double useful_share(int64_t size, int64_t tile) {
-  return static_cast<double>(size) / static_cast<double>((size + tile - 1) / tile * tile);
+  const int64_t computed = (size + tile - 1) / tile * tile;
+  return static_cast<double>(size) / static_cast<double>(computed);
 }
 
 /// Multiply-adds per instruction slot: a tile of r rows and v vectors issues r * v of them for v vector loads and r
@@ -30,7 +31,7 @@ Tile choose_tile(const Capabilities& capabilities, bool fused, int64_t rows, int
   // that is yet to be added; the rest accumulate.
   const int registers = capabilities.vector_registers - (fused ? 0 : 1);
   const int most_rows = capabilities.wasm ? 4 : 12;
-  const int most_vectors = capabilities.wasm ? 8 : 8;
+  const int most_vectors = 8;
   const int64_t vectors_needed = std::max<int64_t>(1, (columns + lanes - 1) / lanes);
   Tile best;
   best.lanes = lanes;

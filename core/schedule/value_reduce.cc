@@ -160,7 +160,7 @@ ValueId ValueLowerer::reduce_along_lanes(const Node& node, const std::vector<Ind
   };
   const auto take_whole = [&](const Index& begin, size_t vectors) {
     const int64_t elements = static_cast<int64_t>(vectors) * kPartialResults;
-    const Index end = floor_div(extent, elements) * elements;
+    Index end = floor_div(extent, elements) * elements;
     if (less(begin, end) == Truth::kNever) return begin;
     const Index first = builder_.open_loop(begin, end, elements);
     for (size_t i = 0; i < vectors; i++)

@@ -121,7 +121,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   require_rank("linear", weight, 2, "the weight [out, in]");
   if (x.rank() == 0) fail("linear", "the input has shape []; it needs an axis of features");
   require_same_dim("linear", x, -1, weight.dim(1), concat("the input (weight ", text(weight.shape()), ")"));
-  const Tensor product = contract("linear", x.unsqueeze(-2), weight, 1);
+  Tensor product = contract("linear", x.unsqueeze(-2), weight, 1);
   if (bias.empty()) return product;
   require_rank("linear", bias, 1, "the bias [out]");
   require_same_dim("linear", bias, 0, weight.dim(0), "the bias");

@@ -140,7 +140,7 @@ Tensor Tensor::slice(int at, Dim begin, Dim end, int64_t step) const {
   std::vector<DimPair> ranges;
   for (const Dim& whole : shape()) ranges.emplace_back(0, whole);
   ranges[static_cast<size_t>(along)] = {begin, end};
-  const Tensor part = shrink(ranges);
+  Tensor part = shrink(ranges);
   if (step == 1) return part;
   Attributes attributes;
   attributes.size.assign(shape().size(), 1);

@@ -118,7 +118,7 @@ class ModelReader {
 
   static void read_denormalizer(pbf_reader message) {
     while (message.next()) {
-      if (message.tag() == kCharacterMap && message.get_view().size() > 0)
+      if (message.tag() == kCharacterMap && !message.get_view().empty())
         invalid("it rewrites texts after decoding (denormalizer_spec)", ErrorCode::kUnsupported);
       if (message.tag() != kCharacterMap) message.skip();
     }

@@ -300,17 +300,17 @@ class OnnxWalker {
 }  // namespace
 
 Result<WeightFile> read_onnx(ByteSource source, std::string origin) {
-  WeightFile file(origin);
+  WeightFile file(std::move(origin));
   try {
     const auto* data = reinterpret_cast<const char*>(source.bytes.data());
     OnnxWalker(file).walk_model(pbf_reader(data, source.bytes.size()));
   } catch (const TensorError& error) {
-    return fail(error.code(), concat(origin, " is not a usable ONNX file: ", error.what()));
+    return fail(error.code(), concat(file.origin(), " is not a usable ONNX file: ", error.what()));
   } catch (const protozero::exception& error) {
     return fail(ErrorCode::kInvalidFormat,
-                concat(origin, " is not a usable ONNX file: it is truncated or damaged (", error.what(), ")"));
+                concat(file.origin(), " is not a usable ONNX file: it is truncated or damaged (", error.what(), ")"));
   } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kMemoryLimit, concat(origin, ": not enough memory to read this ONNX file"));
+    return fail(ErrorCode::kMemoryLimit, concat(file.origin(), ": not enough memory to read this ONNX file"));
   }
   file.keep(std::move(source));
   return file;

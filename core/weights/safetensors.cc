@@ -209,16 +209,17 @@ bool looks_like_safetensors(std::span<const std::byte> bytes) {
 }
 
 Result<WeightFile> read_safetensors(ByteSource source, std::string origin) {
-  WeightFile file(origin);
+  WeightFile file(std::move(origin));
   try {
     read_tensors(source, file);
   } catch (const TensorError& error) {
-    return fail(error.code(), concat(origin, " is not a usable safetensors file: ", error.what()));
+    return fail(error.code(), concat(file.origin(), " is not a usable safetensors file: ", error.what()));
   } catch (const json::exception& error) {
     return fail(ErrorCode::kInvalidFormat,
-                concat(origin, " is not a usable safetensors file: its header: ", error.what()));
+                concat(file.origin(), " is not a usable safetensors file: its header: ", error.what()));
   } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kMemoryLimit, concat(origin, ": not enough memory for the header of this safetensors file"));
+    return fail(ErrorCode::kMemoryLimit,
+                concat(file.origin(), ": not enough memory for the header of this safetensors file"));
   }
   file.keep(std::move(source));
   return file;

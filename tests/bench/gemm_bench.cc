@@ -197,14 +197,14 @@ void measure(Report& report, const Case& c, const std::shared_ptr<Backend>& back
     }
     const std::vector<Timing> timings = compete(contenders, 25, 2000);
     const double us = timings[0].median;
-    const auto dash = nlohmann::ordered_json("-");
+    const auto dash = [] { return nlohmann::ordered_json("-"); };
     const auto peer = [&](const char* name) {
       for (const Timing& timing : timings)
         if (timing.name == name) return nlohmann::ordered_json(ratio(timing, timings[0]));
-      return dash;
+      return dash();
     };
     const double peak_rate = static_cast<double>(peak_flops) / timings[1].median;
-    const auto when = [&](bool known, double value) { return known ? nlohmann::ordered_json(value) : dash; };
+    const auto when = [&](bool known, double value) { return known ? nlohmann::ordered_json(value) : dash(); };
     report.row(concat(c.name, ", ", isa), {{"us", us},
                                            {"GFLOP/s", when(c.flops > 0, c.flops / us * 1e-3)},
                                            {"% of peak", when(c.flops > 0, 100 * c.flops / us / peak_rate)},

@@ -83,10 +83,15 @@ void run_child(const char* program, std::vector<std::string>& order, std::map<st
   const std::string command = concat("'", program, "' --child");
   FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) throw std::runtime_error("no child process could be started");
-  char line[200], name[100];
-  double wall = 0, cpu = 0;
+  char line[200];
   while (std::fgets(line, sizeof line, pipe) != nullptr) {
-    if (std::sscanf(line, "%99[^|]|%lf|%lf", name, &wall, &cpu) != 3) continue;
+    char* const bar = std::strchr(line, '|');
+    if (bar == nullptr) continue;
+    const std::string name(line, bar);
+    char* next = nullptr;
+    const double wall = std::strtod(bar + 1, &next);
+    if (*next != '|') continue;
+    const double cpu = std::strtod(next + 1, nullptr);
     if (stages.find(name) == stages.end()) order.emplace_back(name);
     stages[name].wall.push_back(wall);
     stages[name].cpu.push_back(cpu);

@@ -32,14 +32,17 @@ class Floats {
   size_t size_;
 };
 
+/// A subscript; none here comes near 2^31.
+constexpr size_t place(int index) { return static_cast<size_t>(index); }
+
 /// A weight [outputs, inputs, taps] as [tap][input][output], the order in which columns are computed.
 void transpose(const WeightTensor& weight, int outputs, int inputs, int taps, const Floats& to, int width, int first) {
   const std::vector<float> from = *weight.values<float>();
   for (int output = 0; output < outputs; output++)
     for (int input = 0; input < inputs; input++)
       for (int tap = 0; tap < taps; tap++)
-        to[static_cast<size_t>((tap * inputs + input) * width + first + output)] =
-            from[static_cast<size_t>((output * inputs + input) * taps + tap)];
+        to[place((tap * inputs + input) * width + first + output)] =
+            from[place((output * inputs + input) * taps + tap)];
 }
 
 template <int kWidth>
@@ -123,8 +126,7 @@ class Frame final : public SileroYardstick {
     for (int part = 0; part < 2; part++)
       for (int bin = 0; bin < kBins; bin++)
         for (int k = 0; k < 256; k++)
-          basis_[static_cast<size_t>(k * 2 * kPaddedBins + part * kPaddedBins + bin)] =
-              from[static_cast<size_t>((part * kBins + bin) * 256 + k)];
+          basis_[place(k * 2 * kPaddedBins + part * kPaddedBins + bin)] = from[place((part * kBins + bin) * 256 + k)];
   }
 
   /// sums[row][i] += rows[row][k] * weight[k][column + i * kWidth ...] over `depth` k.
@@ -151,9 +153,9 @@ class Frame final : public SileroYardstick {
     for (; column < 2 * kPaddedBins; column += kWidth) spectrum_columns<1>(frames, column);
     for (int frame = 0; frame < kFrames; frame++)
       for (int bin = 0; bin < kPaddedBins; bin += kWidth) {
-        const float* parts = parts_ + static_cast<size_t>(frame * 2 * kPaddedBins + bin);
+        const float* parts = parts_ + place(frame * 2 * kPaddedBins + bin);
         const Vector real = S::load(parts), imaginary = S::load(parts + kPaddedBins);
-        S::store(magnitude_ + static_cast<size_t>((frame + 1) * kPaddedBins + bin),
+        S::store(magnitude_ + place((frame + 1) * kPaddedBins + bin),
                  __builtin_elementwise_sqrt(real * real + imaginary * imaginary));
       }
   }
@@ -164,7 +166,7 @@ class Frame final : public SileroYardstick {
     multiply<kFrames, kVectors>(frames, basis_ + static_cast<size_t>(column), 256, 2 * kPaddedBins, sums);
     for (int frame = 0; frame < kFrames; frame++)
       for (int i = 0; i < kVectors; i++)
-        S::store(parts_ + static_cast<size_t>(frame * 2 * kPaddedBins + column + i * kWidth), sums[frame][i]);
+        S::store(parts_ + place(frame * 2 * kPaddedBins + column + i * kWidth), sums[frame][i]);
   }
 
   /// relu(bias + sum over taps); tap t of a row lies `step` floats behind tap t - 1.
@@ -192,10 +194,10 @@ class Frame final : public SileroYardstick {
     const float* const hidden[] = {hidden_ + 0};
     for (int column = 0; column < 512; column += 8 * kWidth) {
       Vector sums[1][8];
-      for (int i = 0; i < 8; i++) sums[0][i] = S::load(gate_bias_ + static_cast<size_t>(column + i * kWidth));
+      for (int i = 0; i < 8; i++) sums[0][i] = S::load(gate_bias_ + place(column + i * kWidth));
       multiply<1, 8>(input, input_gates_ + static_cast<size_t>(column), kHidden, 512, sums);
       multiply<1, 8>(hidden, hidden_gates_ + static_cast<size_t>(column), kHidden, 512, sums);
-      for (int i = 0; i < 8; i++) S::store(gates_ + static_cast<size_t>(column + i * kWidth), sums[0][i]);
+      for (int i = 0; i < 8; i++) S::store(gates_ + place(column + i * kWidth), sums[0][i]);
     }
     Vector sum{};
     for (size_t i = 0; i < kHidden; i += kWidth) {

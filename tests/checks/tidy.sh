@@ -54,7 +54,7 @@ touch "$work/more"
 sources | while read -r file; do [ ! -f "$file" ] || echo "$file"; done >"$work/sources"
 xargs sha256sum <"$work/sources" >"$work/hashes"
 xargs grep -HE '^[ \t]*#[ \t]*include[ \t]*["<]' <"$work/sources" >"$work/includes"
-{ "$tidy" --version; cat .clang-tidy /etc/debian_version; } 2>/dev/null | sha256sum >"$work/checker"
+{ "$tidy" --version; grep -hv '^#' .clang-tidy */.clang-tidy; cat /etc/debian_version; } 2>/dev/null | sha256sum >"$work/checker"
 awk -v work="$work" -v root="$PWD/" '
   function add(file, seen, into,    i) {
     if (file in seen) return

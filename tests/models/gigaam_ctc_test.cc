@@ -30,8 +30,8 @@ struct Exhaustive {
 
   Exhaustive(const std::vector<float>& scores, int64_t classes) { visit(scores, classes, {}, {}, -1, 0, 1.0); }
 
-  void visit(const std::vector<float>& scores, int64_t classes, std::vector<int32_t> tokens,
-             std::vector<int32_t> frames, int64_t previous, size_t frame, double weight) {
+  void visit(const std::vector<float>& scores, int64_t classes, const std::vector<int32_t>& tokens,
+             const std::vector<int32_t>& frames, int64_t previous, size_t frame, double weight) {
     if (frame * static_cast<size_t>(classes) == scores.size()) {
       probability[tokens] += weight;
       auto& found = best[tokens];

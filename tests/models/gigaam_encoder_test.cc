@@ -21,7 +21,7 @@ TEST_P(GigaAmEncoder, EveryStageIsThatOfTheReference) {
   test.outputs = {"encoded", "encoded_lengths", "pre_encode"};
   for (const char* stage : {"after_ff1", "after_attn", "after_conv", "after_ff2", "out"})
     test.outputs.push_back(std::string("layer0.") + stage);
-  test.outputs.push_back("layer1.out");
+  test.outputs.emplace_back("layer1.out");
   test.build = [&](const std::vector<Tensor>& inputs) {
     std::vector<Tensor> trace;
     const EncodedBatch batch = encoder.forward_batch(inputs[0], inputs[1], mel_shape[0], mel_shape[2], &trace);

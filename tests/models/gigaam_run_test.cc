@@ -27,7 +27,7 @@ const std::vector<std::string> kCtcOutputs = {"encoded", "encoded_lengths", "log
 std::vector<Case> cases() {
   std::vector<std::string> rnnt = kCtcOutputs, speech = kCtcOutputs;
   rnnt.erase(rnnt.begin() + 2);
-  speech.push_back("log_mel");
+  speech.emplace_back("log_mel");
   return {{"gigaam-mel", "mel_v3_goforward", {"log_mel"}},
           {"gigaam-mel", "mel_v2_cards001", {"log_mel"}},
           {"gigaam-mel", "e2e_tiny", {"log_mel"}},

@@ -159,7 +159,7 @@ void add_products(CaseBuilder& builder) {
           [&](const Tensor& x) { return silu(linear(x, weight("w", {20, 7}), weight("bias", {20}))) + 1; });
   add_one(builder, "batched matmul", {b, t, 5}, [&](const Tensor& x) { return matmul(x, x.transpose(1, 2)); });
   add_one(builder, "attention", {b, t_of(1, 40), 12}, [&](const Tensor& x) {
-    const Dim n = x.dim(1);
+    const Dim& n = x.dim(1);
     const auto heads = [&](const Tensor& y) { return y.reshape({b, n, 3, 4}).permute({0, 2, 1, 3}); };
     const Tensor q = heads(linear(x, weight("q", {12, 12}))), k = heads(linear(x, weight("k", {12, 12})));
     const Tensor p = softmax(matmul(q, k.transpose(2, 3)) * 0.5, 3);

@@ -29,7 +29,8 @@ inline void note_allocation() {
 
 }  // namespace tandem::test
 
-// The C library's own functions under its second names: replacing malloc must not call itself.
+// NOLINTBEGIN(bugprone-reserved-identifier, misc-definitions-in-headers): one program at a time includes this, and
+// replaces the C library's functions, which replacing malloc must call by their second names.
 extern "C" {
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
@@ -54,3 +55,4 @@ void* operator new(size_t size) {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+// NOLINTEND(bugprone-reserved-identifier, misc-definitions-in-headers)

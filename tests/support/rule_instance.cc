@@ -167,7 +167,10 @@ class Builder {
       from = random_.chance(0.3) ? DType::kBool : random_.pick(kAllTypes);
     }
     if (op == Op::kCast) from = random_.chance(0.2) ? dtype : random_.pick(kAllTypes);
-    if (op == Op::kBitcast && size_of(from = random_.pick(kAllTypes)) != size_of(dtype)) unfit("other size");
+    if (op == Op::kBitcast) {
+      from = random_.pick(kAllTypes);
+      if (size_of(from) != size_of(dtype)) unfit("other size");
+    }
     std::vector<NodeId> operands;
     const auto arity = static_cast<size_t>(info(op).arity);
     for (size_t i = 0; i < arity; i++)
@@ -260,13 +263,13 @@ class Builder {
       if (op == Op::kFlip) attributes.order.push_back(!still && random_.chance(0.5) ? 1 : 0);
       if (op == Op::kPad || op == Op::kReflectPad) padded(from[axis], attributes, still, op == Op::kReflectPad);
       if (op == Op::kShrink) {
-        attributes.begin.push_back(still ? 0 : random_.between(0, 3));
+        attributes.begin.emplace_back(still ? 0 : random_.between(0, 3));
         from[axis] = shape[axis] + attributes.begin.back() + (still ? 0 : random_.between(0, 3));
         attributes.size.push_back(shape[axis]);
       }
       if (op == Op::kStride) {
         const int64_t step = still ? 1 : random_.between(1, 3);
-        attributes.size.push_back(step);
+        attributes.size.emplace_back(step);
         if (!shape[axis].is(1) || !still) from[axis] = (shape[axis] - 1) * step + 1;
         if (less(0, shape[axis]) != Truth::kAlways) unfit("nothing to step over");
       }
@@ -285,8 +288,8 @@ class Builder {
     const Dim inner = size - before - after;
     if (reflect && (less(before, inner) != Truth::kAlways || less(after, inner) != Truth::kAlways)) before = after = 0;
     size = size - before - after;
-    attributes.begin.push_back(before);
-    attributes.size.push_back(after);
+    attributes.begin.emplace_back(before);
+    attributes.size.emplace_back(after);
   }
 
   Shape reshaped(Shape shape) {
@@ -324,7 +327,7 @@ class Builder {
   Shape windowed(const Shape& shape, Attributes& attributes) {
     if (shape.size() < 2) unfit("a window has two axes");
     const auto axis = static_cast<size_t>(random_.below(static_cast<int64_t>(shape.size()) - 1));
-    const Dim size = shape.back();
+    const Dim& size = shape.back();
     const bool touching = random_.chance(0.3);
     const Dim step = touching ? size : Dim(random_.between(1, 3));
     const int64_t dilation = touching || random_.chance(0.5) ? 1 : random_.between(1, 3);

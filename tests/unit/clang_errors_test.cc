@@ -55,7 +55,7 @@ TEST(ClangErrors, CompilerMessagesComeBackAsErrors) {
   // Found by the code generator only: LLVM's own handler would end the process here.
   expect_refused(compile("void f(void) { __asm__(\"no such instruction\"); }"), "<inline asm>");
   CompileOptions options = compile_options_for(host_capabilities(), false);
-  options.arguments.push_back("-no-such-option");
+  options.arguments.emplace_back("-no-such-option");
   expect_refused(compile("", options), "-no-such-option");
   options = compile_options_for(host_capabilities(), false);
   options.passes = "no-such-pass";
@@ -131,7 +131,7 @@ TEST(ClangErrors, LinkerRefusesDamagedObjectsAndMissingSymbols) {
   EXPECT_NE(loaded.error().message.find("outside"), std::string::npos) << loaded.error().message;
   loaded = (*linker)->load({*compile("void f(void) {}")}, {"g"});
   ASSERT_FALSE(loaded);
-  EXPECT_NE(loaded.error().message.find("g"), std::string::npos) << loaded.error().message;
+  EXPECT_NE(loaded.error().message.find('g'), std::string::npos) << loaded.error().message;
   EXPECT_FALSE((*linker)->load({std::vector<uint8_t>(1000, 3)}, {"f"}));
   object->resize(object->size() / 2);
   EXPECT_FALSE((*linker)->load({*object}, {"f"}));

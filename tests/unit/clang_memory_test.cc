@@ -102,7 +102,7 @@ TEST(ClangMemory, LoadsWidenAndStoresNarrowAtAnyElement) {
           builder.store(output, kOffset + 2, builder.load(input, kOffset, lanes));
           kernels.push_back(builder.finish(concat("copy ", name_of(dtype), " ", lanes)));
           memory.push_back(pattern(kElements * size_of(dtype)));
-          memory.push_back(std::vector<uint8_t>(kElements * size_of(to), 0x5a));
+          memory.emplace_back(kElements * size_of(to), 0x5a);
           shapes.push_back({dtype, to, lanes});
         }
     std::vector<void*> slots;

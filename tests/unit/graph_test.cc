@@ -50,7 +50,7 @@ class GraphTest : public testing::Test {
     attributes.order = std::move(order);
     return attributes;
   }
-  static Attributes window(int32_t axis, Index size, Index step, Index dilation) {
+  static Attributes window(int32_t axis, const Index& size, const Index& step, const Index& dilation) {
     Attributes attributes = lists({step, dilation}, {size});
     attributes.axis = axis;
     return attributes;

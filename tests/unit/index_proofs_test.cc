@@ -90,7 +90,7 @@ std::vector<Rule> quotient_rules() {
        [](Statement& s) {
          const expr x = s.number("x"), one = s.number("one");
          s.require(one == 1);
-         return Statement::is_quotient(x, x, one) && Statement::is_remainder(x - x, x, one, x);
+         return Statement::is_quotient(x, x, one) && Statement::is_remainder(one - 1, x, one, x);
        }},
       {"split-quotient", "(d*y + r) div d = y + r div d",
        [](Statement& s) {

@@ -10,7 +10,6 @@ namespace tandem {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
 
 struct Nothing {};
 

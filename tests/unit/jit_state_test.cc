@@ -37,7 +37,7 @@ struct Counter : Wrapper<Counter, Nothing> {
 
 class JitState : public testing::TestWithParam<const char*> {
  protected:
-  std::vector<float> step(Counter& counter, std::vector<float> x) {
+  std::vector<float> step(Counter& counter, const std::vector<float>& x) {
     EXPECT_TRUE(counter.x_mut()->copy_from(x));
     auto done = counter.execute();
     EXPECT_TRUE(done) << done.error().text();

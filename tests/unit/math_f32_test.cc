@@ -84,9 +84,9 @@ TEST_P(MathF32, AllExponents) {
 
 TEST_P(MathF32, EvenlySpaced) {
   const auto& [function, fused] = GetParam();
-  constexpr int count = 1 << 21;
-  check(function, fused, count, [](int64_t i) { return static_cast<float>((i - count / 2) * (110.0 / (count / 2))); });
-  check(function, fused, count, [](int64_t i) { return static_cast<float>((i - count / 2) * (5.0 / (count / 2))); });
+  constexpr int half = 1 << 20;
+  check(function, fused, 2 * half, [](int64_t i) { return static_cast<float>((i - half) * (110.0 / half)); });
+  check(function, fused, 2 * half, [](int64_t i) { return static_cast<float>((i - half) * (5.0 / half)); });
 }
 
 TEST_P(MathF32, EveryHalf) {

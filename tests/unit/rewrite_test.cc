@@ -21,7 +21,6 @@ namespace tandem {
 namespace {
 
 using rewriting::Match;
-using rewriting::Rule;
 using rewriting::RuleSet;
 using testing::HasSubstr;
 

@@ -21,7 +21,7 @@ TEST(WasmOpcodes, MeanWhatTheTableSays) {
 TEST(WasmOpcodes, MeanTheSameInRelaxedSimd) {
   // Node.js 20 wants to be asked for relaxed SIMD; later ones have it and do not know the option.
   NodeBackendOptions options = NodeBackendOptions::from_environment();
-  options.flags.push_back("--experimental-wasm-relaxed-simd");
+  options.flags.emplace_back("--experimental-wasm-relaxed-simd");
   auto backend = node(options);
   if (!backend) backend = node(NodeBackendOptions::from_environment());
   ASSERT_NE(backend, nullptr);

@@ -62,7 +62,7 @@ class EngineExecutable : public Executable {
     if (breakage_->is_broken) return false;
     for (size_t i = 0; i < variables_.size(); i++) variables_[i] = static_cast<int32_t>(variables[i]);
     const int status =
-        tandem_module_run(module_, phase == Phase::kPrepare ? 0 : 1, slots, variables_.data(),
+        tandem_module_run(module_, phase == Phase::kPrepare ? 0 : 1, static_cast<const void*>(slots), variables_.data(),
                           static_cast<uint32_t>(first), static_cast<uint32_t>(last), breakage_->message, kMessageBytes);
     breakage_->is_broken = status < 0;
     return status >= 0;
@@ -148,8 +148,8 @@ class EngineBackend : public Backend {
     if (!block) return nullptr;
     // The last multiple that leaves room for the block's address before it. An aligned allocation would trim the block,
     // and what is trimmed goes to others: a block of the same size would not fit its place again.
-    const uintptr_t address = (reinterpret_cast<uintptr_t>(block) + 2 * kAlignment - 1) / kAlignment * kAlignment;
-    void* memory = reinterpret_cast<void*>(address);
+    const auto address = reinterpret_cast<uintptr_t>(block);
+    void* memory = static_cast<char*>(block) + ((address + 2 * kAlignment - 1) / kAlignment * kAlignment - address);
     static_cast<void**>(memory)[-1] = block;
     tandem_zero(memory, bytes);
     return memory;

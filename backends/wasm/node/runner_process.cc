@@ -108,7 +108,7 @@ Result<bool> RunnerProcess::introduce() {
   }
   has_relaxed_simd_ = answer[0] == '1';
   const std::string version = answer.substr(2);
-  if (std::atoi(version.c_str()) >= kOldestNode) return true;
+  if (std::strtol(version.c_str(), nullptr, 10) >= kOldestNode) return true;
   return fail(ErrorCode::kDevice,
               concat("\"", options_.node, "\" is Node.js ", version, ", older than ", kOldestNode, kAdvice));
 }
