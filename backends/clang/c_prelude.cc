@@ -99,6 +99,8 @@ std::string CPrelude::half_type(int lanes) {
   return lanes == 1 ? "_Float16" : vector_type("_Float16", "f16", lanes, 0);
 }
 
+std::string CPrelude::bfloat16_type(int lanes) { return vector_type("__bf16", "bf16", lanes, 0); }
+
 std::string CPrelude::half_bits_type(int lanes) { return element_vector(DType::kF16, lanes); }
 
 std::string CPrelude::lane_numbers(Type type) {

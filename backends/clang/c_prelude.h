@@ -28,6 +28,10 @@ class CPrelude {
   /// Vector of f16 lanes ("_Float16" for one lane), for conversions.
   std::string half_type(int lanes);
   std::string half_bits_type(int lanes);
+  /// What the operands of a bf16 dot product are to clang.
+  std::string bfloat16_type(int lanes);
+  /// The attribute of functions that have bf16 dot products: no level of the psABI includes them.
+  static constexpr const char* kDotTarget = "target(\"avx512bf16\")";
   /// "td_first4_16": a function from a count to the mask of the first `count` lanes, for elements of 4 or 8 bytes.
   std::string first_lanes(int bytes, int lanes);
   /// The literal 0, 1, 2 ... of an integer type.

@@ -76,6 +76,13 @@ std::vector<Unit> split_program(const Program& program) {
   return units;
 }
 
+bool uses_bfloat16_dots(const Program& program) {
+  return std::any_of(program.kernels.begin(), program.kernels.end(), [](const Kernel& kernel) {
+    return std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
+                       [](const Instruction& made) { return made.opcode == Opcode::kDotBFloat16; });
+  });
+}
+
 std::string cache_key(const std::string& source, const CompileOptions& options) {
   Sha256 hash;
   hash.field(concat("tandem ", kEngineVersion, " plugin ", TANDEM_COMPILER_ABI));
@@ -255,6 +262,8 @@ Result<std::unique_ptr<Executable>> ClangBackendImplementation::compile(const Pr
     return fail(ErrorCode::kDevice, concat("this machine cannot run code for \"", capabilities.isa, "\"; it has \"",
                                            host_capabilities().isa,
                                            "\", and what the native backend knows is avx512, avx2, sse+fma and sse"));
+  if (!host_capabilities().bfloat16_dot && uses_bfloat16_dots(program))
+    return fail(ErrorCode::kDevice, "this machine has no bf16 dot products, which the program was planned with");
   try {
     return compile_or_throw(program, capabilities, numerics, statistics);
   } catch (const std::exception& error) {

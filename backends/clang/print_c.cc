@@ -1,5 +1,6 @@
 #include "backends/clang/print_c.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "backends/clang/c_prelude.h"
@@ -89,7 +90,9 @@ class KernelPrinter {
 // Without the instruction, clang would call a library function that isn't there.
 void KernelPrinter::check(const Instruction& instruction) const {
   const bool half = instruction.opcode == Opcode::kHalfToFloat || instruction.opcode == Opcode::kFloatToHalf;
-  if ((instruction.opcode == Opcode::kFma && !capabilities_.fma) || (half && !capabilities_.half_conversion))
+  const bool dot = instruction.opcode == Opcode::kDotBFloat16;
+  if ((instruction.opcode == Opcode::kFma && !capabilities_.fma) || (half && !capabilities_.half_conversion) ||
+      (dot && !capabilities_.bfloat16_dot))
     throw InternalError(concat("kernel \"", kernel_.name, "\" uses ", name_of(instruction.opcode), ", which ",
                                capabilities_.isa, " does not have"));
 }
@@ -229,8 +232,10 @@ std::string KernelPrinter::print(std::string& symbol) {
     text += concat("//   n", i, ": ", comment_text(kernel_.variables[i].text()), "\n");
   // A call of its own: that buffers don't overlap is known of parameters only, and carrying it over when the body is
   // inlined takes the compiler longer than anything else.
-  text += concat("static __attribute__((noinline)) void ", symbol, "_body(", parameters, "long begin, long end) {\n",
-                 out_, "}\n");
+  const bool dot = std::any_of(kernel_.instructions.begin(), kernel_.instructions.end(),
+                               [](const Instruction& all) { return all.opcode == Opcode::kDotBFloat16; });
+  text += concat("static __attribute__((noinline", dot ? concat(", ", CPrelude::kDotTarget) : "", ")) void ", symbol,
+                 "_body(", parameters, "long begin, long end) {\n", out_, "}\n");
   text += concat("void ", symbol, "(void* const* buffers, const long* variables, long begin, long end) {\n  ", symbol,
                  "_body(", arguments, "begin, end);\n}\n");
   return text;

@@ -1,5 +1,6 @@
 #include "backends/clang/print_c_expression.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "backends/clang/print_c_index.h"
@@ -234,6 +235,29 @@ std::string CExpressionPrinter::half(const Instruction& instruction) {
   return concat("__builtin_convertvector((", bits, ")__builtin_convertvector(", a, ", ", h, "), ", t, ")");
 }
 
+std::string CExpressionPrinter::dot_bfloat16(const Instruction& instruction) {
+  const int lanes = instruction.type.lanes;
+  // The smallest form has four lanes.
+  const Type wide{Scalar::kF32, static_cast<uint8_t>(std::max(lanes, 4))};
+  const std::string t = prelude_.type(instruction.type), i = prelude_.type({Scalar::kI32, instruction.type.lanes});
+  const std::string f = prelude_.type(wide), w = prelude_.type({Scalar::kI32, wide.lanes});
+  const std::string pairs = prelude_.bfloat16_type(2 * wide.lanes);
+  const auto widened = [&](const char* type, const char* x) {
+    return lanes == 1 ? concat("(", type, ")(", x, ")") : lanes == 2 ? concat(x, ".xyxy") : std::string(x);
+  };
+  const std::string name = function_name("dot_bf16", instruction.type);
+  prelude_.function(name, concat("__attribute__((", CPrelude::kDotTarget, ")) ", t, " ", name, "(", i, " a, ", i,
+                                 " b, ", t, " c) {\n  const ", f, " sum = __builtin_ia32_dpbf16ps_", 32 * wide.lanes,
+                                 "(", widened(f.c_str(), "c"), ", (", pairs, ")", widened(w.c_str(), "a"), ", (", pairs,
+                                 ")", widened(w.c_str(), "b"), ");\n  return sum",
+                                 lanes == 1   ? "[0]"
+                                 : lanes == 2 ? ".xy"
+                                              : "",
+                                 ";\n}"));
+  return concat(name, "(", value(instruction.operands[0]), ", ", value(instruction.operands[1]), ", ",
+                value(instruction.operands[2]), ")");
+}
+
 std::string CExpressionPrinter::convert(const Instruction& instruction) {
   const std::string a = value(instruction.operands[0]);
   const Type from = type_of(instruction.operands[0]);
@@ -290,6 +314,8 @@ std::string CExpressionPrinter::print(const Instruction& instruction) {
     case Opcode::kFma:
       return concat("__builtin_elementwise_fma(", value(operands[0]), ", ", value(operands[1]), ", ",
                     value(operands[2]), ")");
+    case Opcode::kDotBFloat16:
+      return dot_bfloat16(instruction);
     case Opcode::kNeg:
       return "-" + value(operands[0]);
     case Opcode::kAbs:

@@ -35,6 +35,7 @@ class CExpressionPrinter {
   std::string convert(const Instruction& instruction);
   std::string to_integer(const Instruction& instruction);
   std::string half(const Instruction& instruction);
+  std::string dot_bfloat16(const Instruction& instruction);
   std::string unary_builtin(const Instruction& instruction, const char* name);
   /// "td_<verb>_f32x16".
   std::string function_name(const char* verb, Type type) const;

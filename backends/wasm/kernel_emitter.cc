@@ -198,6 +198,10 @@ void KernelEmitter::emit_instruction(ValueId id) {
           concat("kernel ", kernel_.name, " uses ", name_of(instruction.opcode),
                  ", which WebAssembly does not have; schedule it for capabilities without f16 conversion"),
           ErrorCode::kUnsupported);
+    case Opcode::kDotBFloat16:
+      throw TensorError(concat("kernel ", kernel_.name, " uses ", name_of(instruction.opcode),
+                               ", which WebAssembly does not have; schedule it for capabilities without it"),
+                        ErrorCode::kUnsupported);
     case Opcode::kConvertMask:
     case Opcode::kToFloat:
     case Opcode::kToFloatU:

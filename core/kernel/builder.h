@@ -59,6 +59,8 @@ class KernelBuilder {
   /// Two operands of one type; comparisons give masks. A one-lane operand beside a vector is splat.
   ValueId binary(Opcode opcode, ValueId a, ValueId b);
   ValueId fma(ValueId a, ValueId b, ValueId c);
+  /// c plus the products of the pairs of bf16 in a and b; one-lane operands beside a vector are splat.
+  ValueId dot_bfloat16(ValueId a, ValueId b, ValueId c);
   /// Converts the mask to the width of the values when needed.
   ValueId select(ValueId mask, ValueId a, ValueId b);
 

@@ -30,7 +30,7 @@ std::optional<Capabilities> capabilities_named(std::string_view isa) {
   } else if (isa == "interpreter") {
     result.vector_bytes = 64;
     result.vector_registers = 32;
-    result.fma = true;
+    result.fma = result.bfloat16_dot = true;
   } else if (isa != "sse") {
     return std::nullopt;
   }

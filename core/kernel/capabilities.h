@@ -22,7 +22,7 @@ struct Capabilities {
   int vector_registers = 16;     ///< How many there are.
   bool fma = false;              ///< Fused multiply-add instructions (relaxed_madd in Wasm).
   bool half_conversion = false;  ///< f16 <-> f32 instructions.
-  bool bfloat16_dot = false;     ///< bf16 dot products with f32 accumulation.
+  bool bfloat16_dot = false;     ///< bf16 dot products with f32 accumulation (dot_bf16).
   bool wasm = false;             ///< 32-bit addresses; scalar code has no FMA.
   /// Lanes of a vector register for elements of `bytes`.
   int lanes(int bytes) const { return vector_bytes / bytes; }

@@ -306,6 +306,20 @@ LaneFunction integer_function(Opcode opcode) {
   return bit_function<std::make_unsigned_t<S>>(opcode);
 }
 
+float without_denormals(float value) {
+  return std::abs(value) < std::numeric_limits<float>::min() ? std::copysign(0.0f, value) : value;
+}
+
+// As the instruction of x86 does it: the odd elements first.
+void dot_bfloat16(Lanes& result, const Lanes& a, const Lanes& b, const Lanes& c, int lanes) {
+  const auto low = [](uint32_t pair) { return without_denormals(bit_cast<float>(pair << 16)); };
+  const auto high = [](uint32_t pair) { return without_denormals(bit_cast<float>(pair & 0xFFFF0000u)); };
+  for (int i = 0; i < lanes; i++) {
+    const float sum = std::fma(high(a.u32[i]), high(b.u32[i]), without_denormals(c.f32[i]));
+    result.f32[i] = without_denormals(std::fma(low(a.u32[i]), low(b.u32[i]), without_denormals(sum)));
+  }
+}
+
 template <typename T>
 bool exact_integer(T value) {
   using Integer = MaskOf<T>;
@@ -317,6 +331,7 @@ bool exact_integer(T value) {
 }  // namespace
 
 LaneFunction lane_function(Opcode opcode, Scalar operand, Scalar result) {
+  if (opcode == Opcode::kDotBFloat16) return operand == Scalar::kI32 && result == Scalar::kF32 ? dot_bfloat16 : nullptr;
   if (opcode >= Opcode::kToFloat && opcode <= Opcode::kFloatToHalf) return conversion(opcode, operand, result);
   if (opcode == Opcode::kConvertMask) return conversion(opcode, operand, result);
   if (opcode == Opcode::kSelect)

@@ -21,8 +21,8 @@ union alignas(64) Lanes {
 using LaneFunction = void (*)(Lanes& result, const Lanes& a, const Lanes& b, const Lanes& c, int lanes);
 
 /// The meaning of an opcode in C++, the only one: constant folding and the interpreter use it. `operand` is the type of
-/// the values worked on (for select: of its second operand). Null for opcodes that aren't computed lane by lane
-/// (memory, control, splat, insert, ...) and for types that the opcode doesn't take.
+/// the values worked on (for select: of its second operand, for dot_bf16: of its first). Null for opcodes that aren't
+/// computed lane by lane (memory, control, splat, insert, ...) and for types that the opcode doesn't take.
 LaneFunction lane_function(Opcode opcode, Scalar operand, Scalar result);
 
 /// May kToIntExact be applied to this number? It must be an integer that the integer type of its width holds.

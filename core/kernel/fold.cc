@@ -345,6 +345,13 @@ ValueId KernelBuilder::fma(ValueId a, ValueId b, ValueId c) {
   return make(new_instruction(Opcode::kFma, type(a), a, b, c));
 }
 
+ValueId KernelBuilder::dot_bfloat16(ValueId a, ValueId b, ValueId c) {
+  match_lanes(a, b);
+  match_lanes(a, c);
+  match_lanes(a, b);
+  return make(new_instruction(Opcode::kDotBFloat16, type(c), a, b, c));
+}
+
 ValueId KernelBuilder::select(ValueId mask, ValueId a, ValueId b) {
   match_lanes(a, b);
   match_lanes(mask, a);

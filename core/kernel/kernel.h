@@ -116,7 +116,7 @@ std::string text(const Kernel& kernel, ValueId instruction);
 void verify(const Kernel& kernel);
 
 struct Capabilities;
-/// The same, and that nothing needs more than the machine has: half_to_float, float_to_half and fma.
+/// The same, and that nothing needs more than the machine has: half_to_float, float_to_half, fma and dot_bf16.
 void verify(const Kernel& kernel, const Capabilities& capabilities);
 
 }  // namespace tandem

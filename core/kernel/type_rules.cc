@@ -44,6 +44,11 @@ const char* computation_mistake(const Instruction& instruction, const Type* oper
     if (operands[1] != type || operands[2] != type) return "must choose between two values of its own type";
     return operands[0].scalar == mask_of(type.scalar) ? nullptr : "needs a mask as wide as its values";
   }
+  if (opcode == Opcode::kDotBFloat16) {
+    const bool pairs = operands[0].scalar == Scalar::kI32 && operands[1].scalar == Scalar::kI32;
+    if (!pairs) return "needs pairs of bf16 in i32";
+    return operands[2] == type && type.scalar == Scalar::kF32 ? nullptr : "adds to f32";
+  }
   const Scalar scalar = operands[0].scalar;
   for (int i = 1; i < count; i++)
     if (operands[i].scalar != scalar) return "has operands of different types";

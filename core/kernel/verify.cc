@@ -189,8 +189,10 @@ void verify(const Kernel& kernel, const Capabilities& capabilities) {
     const Instruction& checked = kernel.instructions[i];
     const bool halves = checked.opcode == Opcode::kHalfToFloat || checked.opcode == Opcode::kFloatToHalf;
     const bool fused = checked.opcode == Opcode::kFma;
+    const bool dot = checked.opcode == Opcode::kDotBFloat16;
     const bool scalar_in_wasm = capabilities.wasm && checked.type.lanes == 1;
-    if ((halves && !capabilities.half_conversion) || (fused && (!capabilities.fma || scalar_in_wasm)))
+    if ((halves && !capabilities.half_conversion) || (fused && (!capabilities.fma || scalar_in_wasm)) ||
+        (dot && !capabilities.bfloat16_dot))
       throw InternalError(concat("kernel '", kernel.name, "': ", name_of(checked.opcode), " ", text(checked.type),
                                  " isn't available with ", capabilities.text()));
   }
