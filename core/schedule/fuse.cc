@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/schedule/access.h"
+#include "core/schedule/dot.h"
 #include "core/schedule/schedule.h"
 #include "core/schedule/storage.h"
 
@@ -31,7 +32,8 @@ bool is_accumulation(const Node& node) {
 
 class Fuser {
  public:
-  explicit Fuser(const GraphModule& module) : module_(module), graph_(*module.graph), state_(graph_.size()) {}
+  Fuser(const GraphModule& module, bool bfloat16_dots)
+      : module_(module), graph_(*module.graph), bfloat16_dots_(bfloat16_dots), state_(graph_.size()) {}
 
   std::vector<Group> run() {
     survey();
@@ -128,8 +130,17 @@ class Fuser {
       state.roots = {top};
       return {};
     }
-    if (state.roots.size() > 1 && state.cost > kCheap && !is_rearrangement(node.op)) return "used by several kernels";
+    if (state.roots.size() > 1 && state.cost > kCheap && !is_rearrangement(node.op) && !only_widens_a_buffer(id))
+      return "used by several kernels";
     return {};
+  }
+
+  /// What is below has a buffer of its own: loading that and widening it costs no more than another buffer.
+  bool only_widens_a_buffer(NodeId id) const {
+    if (!is_widening_cast(graph_, id)) return false;
+    NodeId base = graph_.node(id).operands[0];
+    while (is_rearrangement(graph_.node(base).op)) base = graph_.node(base).operands[0];
+    return !state_[base].forced.empty();
   }
 
   /// The last node above an accumulation up to which only elementwise ops and rearrangements follow and nothing leaves
@@ -210,9 +221,11 @@ class Fuser {
 
   /// Operands of a contraction are read many times: what isn't a plain view of a buffer gets one.
   void force_operands(const Node& contraction) {
+    const bool pairs = bfloat16_dots_ && multiplies_bfloat16(graph_, contraction);
     for (NodeId operand : contraction.operands) {
       NodeId base = operand;
-      while (is_rearrangement(graph_.node(base).op) || (!state_[base].dynamic && is_widening_cast(graph_, base)))
+      while (is_rearrangement(graph_.node(base).op) ||
+             ((pairs || !state_[base].dynamic) && is_widening_cast(graph_, base)))
         base = graph_.node(base).operands[0];
       if (!is_leaf(graph_.node(base)) && state_[base].forced.empty()) state_[base].forced = "operand of a contraction";
     }
@@ -309,12 +322,15 @@ class Fuser {
 
   const GraphModule& module_;
   const Graph& graph_;
+  const bool bfloat16_dots_;
   std::vector<State> state_;
 };
 
 }  // namespace
 
-std::vector<Group> choose_groups(const GraphModule& module) { return Fuser(module).run(); }
+std::vector<Group> choose_groups(const GraphModule& module, const ScheduleOptions& options) {
+  return Fuser(module, has_bfloat16_dots(options)).run();
+}
 
 std::optional<std::vector<Index>> root_index_of_anchor(const GraphModule& module, NodeId root, NodeId anchor,
                                                        const std::vector<Index>& index) {

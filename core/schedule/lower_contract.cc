@@ -7,6 +7,7 @@
 #include "core/base/text.h"
 #include "core/schedule/access.h"
 #include "core/schedule/contract_axes.h"
+#include "core/schedule/dot.h"
 #include "core/schedule/loops.h"
 #include "core/schedule/pack.h"
 
@@ -28,6 +29,7 @@ class ContractLowering {
         row_axis_(axes_.row_axis),
         outer_(axes_.outer),
         tile_(axes_.tile),
+        pairs_(operand_in_pairs(program, group, axes_)),
         lowerer_(graph_, program.buffers, program.slot_elements, builder_, program.options.capabilities,
                  program.options.numerics) {
     pack_operands();
@@ -63,8 +65,8 @@ class ContractLowering {
       panels_of(index, panel, columns);
     }
     while (guards-- > 0) builder_.close_if();
-    Kernel kernel =
-        builder_.finish(concat(kernel_name(program_, group_), "_tile_", text(tile_)), 2 * maximum_elements(space_));
+    Kernel kernel = builder_.finish(concat(kernel_name(program_, group_), pairs_ ? "_dot_" : "_tile_", text(tile_)),
+                                    2 * maximum_elements(space_));
     program_.add_call(group_.prepare ? Phase::kPrepare : Phase::kStep, std::move(kernel), lowerer_.slots(),
                       graph_.node(group_.root).origin);
   }
@@ -83,13 +85,13 @@ class ContractLowering {
     for (int i = 0; i < 2; i++) {
       const ContractOperand& operand = axes_.operands[i];
       if (!operand.depends[*vector_axis_]) continue;
-      const bool consecutive = operand.step[*vector_axis_] == 1;
+      const bool consecutive = operand.step[*vector_axis_] == 1 && !pairs_;
       // A single panel that lies consecutively already is as good as packed.
       if (operand.constant && consecutive && space_[*vector_axis_].upper() <= tile_.width() &&
           space_[*vector_axis_].is_constant() && space_[*vector_axis_].constant() % tile_.lanes == 0)
         continue;
       if (!operand.constant && consecutive) continue;
-      packed_[i] = pack_operand(program_, group_, operand, space_, rank_, *vector_axis_, tile_);
+      packed_[i] = pack_operand(program_, group_, operand, space_, rank_, *vector_axis_, tile_, pairs_.has_value());
     }
   }
 
@@ -240,6 +242,19 @@ class ContractLowering {
     return to_held(lowerer_.lower(axes_.operands[operand].node, index));
   }
 
+  /// Two neighbours along the reduced axis, for a dot product.
+  ValueId pair(int operand, std::vector<Index> index, const Index& panel, const Index& column) {
+    if (operand != *pairs_)
+      return lowerer_.load(packed_[operand]->buffer, packed_[operand]->index(index, panel, column));
+    index.back() = index.back() * 2;
+    NodeId node = axes_.operands[operand].node;
+    while (program_.buffers.count(node) == 0) {
+      if (graph_.node(node).op != Op::kCast) index = operand_index(graph_, graph_.node(node), index);
+      node = graph_.node(node).operands[0];
+    }
+    return lowerer_.load_pair(program_.buffers.at(node), index);
+  }
+
   void tile_body(const std::vector<Index>& index, const Index& panel, const Index& first_column, const Index& columns,
                  bool last, int rows) {
     const std::vector<Vector> vectors = vectors_of(columns, last);
@@ -282,7 +297,7 @@ class ContractLowering {
     std::vector<Index> index = outputs;
     size_t opened = 0;
     for (const Index& extent : reduced_extents(outputs)) {
-      index.push_back(builder_.open_loop(0, extent));
+      index.push_back(builder_.open_loop(0, pairs_ ? floor_div(extent, 2) : extent));
       opened++;
     }
     // Each operand is loaded once and shared. The order keeps the fewer ones in registers: all vectors and one row's
@@ -295,9 +310,11 @@ class ContractLowering {
         const std::optional<Index> count = packed_[k] ? std::nullopt : vectors[i].count;
         const Index column = vectors[i].first + lowerer_.enter_vector(vectors[i].lanes, count);
         if (vector_axis_) at[*vector_axis_] = first_column + column;
-        values[k] = element(k, at, panel, column);
+        values[k] = pairs_ ? pair(k, at, panel, column) : element(k, at, panel, column);
       }
-      builder_.set(sums[row][i], accumulate(values[0], values[1], builder_.get(sums[row][i])));
+      const ValueId sum = builder_.get(sums[row][i]);
+      builder_.set(sums[row][i],
+                   pairs_ ? builder_.dot_bfloat16(values[0], values[1], sum) : accumulate(values[0], values[1], sum));
     };
     const bool rows_outside = sums.size() >= vectors.size();
     const size_t outer = rows_outside ? sums.size() : vectors.size();
@@ -342,6 +359,7 @@ class ContractLowering {
   const std::optional<size_t>& row_axis_;
   const std::vector<size_t>& outer_;
   const Tile& tile_;
+  const std::optional<int> pairs_;  ///< The operand that is read in pairs, of a bf16 dot product.
   KernelBuilder builder_;
   ValueLowerer lowerer_;
   std::array<std::optional<PackedOperand>, 2> packed_;

@@ -140,18 +140,33 @@ class Packer {
     builder_.close_loop();
   }
 
-  std::vector<Index> space_index(const Index& column) const {
+  /// `member`: which one of a pair.
+  std::vector<Index> space_index(const Index& column, int member = 0) const {
     std::vector<Index> index(space_.size(), 0);
     for (size_t i = 0; i < packed_.axes.size(); i++) index[packed_.axes[i]] = at_[i < packed_.outer ? i : i + 1];
+    if (packed_.pairs) index.back() = index.back() * 2 + member;
     index[vector_axis_] = at_[packed_.outer] * packed_.width + column;
     return index;
+  }
+
+  /// The bits of two bf16, the first in the low half.
+  ValueId pair(const Index& column) {
+    const auto bits = [&](int member) {
+      return lowerer_.to_storage(lowerer_.lower(operand_.node, space_index(column, member)), DType::kBF16);
+    };
+    const ValueId low = bits(0), high = bits(1);
+    const ValueId sixteen = builder_.integer(builder_.type(high), 16);
+    return builder_.binary(Opcode::kOr, low, builder_.binary(Opcode::kShl, high, sixteen));
   }
 
   void write(const Index& first, int lanes, const std::optional<Index>& live_lanes, bool empty) {
     const DType dtype = packed_.buffer.dtype;
     const Index lane = lowerer_.enter_vector(lanes, live_lanes);
     ValueId value = zero_;
-    if (!empty) value = lowerer_.cast(lowerer_.lower(operand_.node, space_index(first + lane)), packed_.dtype, dtype);
+    if (!empty)
+      value = packed_.pairs
+                  ? pair(first + lane)
+                  : lowerer_.cast(lowerer_.lower(operand_.node, space_index(first + lane)), packed_.dtype, dtype);
     // Lanes beyond the last column were not loaded, but an expression may have made anything of them.
     if (live_lanes && lanes > 1) {
       if (builder_.type(value).lanes == 1) value = builder_.splat(value, lanes);
@@ -227,7 +242,7 @@ class WithoutBuffer {
 }  // namespace
 
 PackedOperand pack_operand(ProgramBuilder& program, const Group& group, const ContractOperand& operand,
-                           const Shape& space, size_t rank, size_t vector_axis, const Tile& tile) {
+                           const Shape& space, size_t rank, size_t vector_axis, const Tile& tile, bool pairs) {
   const Graph& graph = *program.module.graph;
   const std::string& origin = graph.node(group.root).origin;
   PackedOperand packed;
@@ -237,6 +252,8 @@ PackedOperand pack_operand(ProgramBuilder& program, const Group& group, const Co
   int64_t bytes = static_cast<int64_t>(size_of(packed.buffer.dtype));
   for (size_t axis = 0; axis < space.size(); axis++)
     if (operand.depends[axis]) bytes *= space[axis].upper();
+  packed.pairs = pairs;
+  if (pairs) packed.buffer.dtype = DType::kI32;
   packed.panels = panels_of(operand, tile, bytes);
   packed.width = tile.width() / packed.panels;
   const Index panels = ceil_div(space[vector_axis], tile.width()) * packed.panels;
@@ -245,7 +262,7 @@ PackedOperand pack_operand(ProgramBuilder& program, const Group& group, const Co
     if (axis == vector_axis || !operand.depends[axis]) continue;
     packed.axes.push_back(axis);
     packed.outer += axis < rank;
-    shape.push_back(space[axis]);
+    shape.push_back(pairs && axis >= rank ? floor_div(space[axis], 2) : space[axis]);
   }
   if (rank == space.size()) shape.push_back(panels);
   shape.emplace_back(packed.width);

@@ -17,7 +17,7 @@ class Scheduler {
       : module_(module), graph_(*module.graph), builder_(module, options) {}
 
   Schedule run() {
-    schedule_.groups = choose_groups(module_);
+    schedule_.groups = choose_groups(module_, builder_.options);
     find_demand(module_, schedule_.groups);
     add_leaves();
     std::unordered_map<NodeId, BufferRef> roots;

@@ -44,10 +44,12 @@ struct Group {
 struct ScheduleOptions {
   Capabilities capabilities;
   Numerics numerics = Numerics::kFast;
+  /// Contractions of bf16 values, widened to f32, may use the machine's bf16 dot products.
+  bool bfloat16_dot = false;
 };
 
 /// Decides which nodes get buffers (fuse.cc). Groups come in an order in which each uses only earlier ones.
-std::vector<Group> choose_groups(const GraphModule& module);
+std::vector<Group> choose_groups(const GraphModule& module, const ScheduleOptions& options);
 
 /// The subscript of the group's root that shows the element `index` of its anchor, or nothing when what lies between
 /// isn't a one-to-one rearrangement of elementwise ops.

@@ -46,9 +46,18 @@ void ValueLowerer::set_anchor(NodeId node, ValueId value) {
 
 uint32_t ValueLowerer::buffer_number(uint32_t slot, DType dtype, Access access) {
   for (size_t i = 0; i < slots_.size(); i++)
-    if (slots_[i] == slot) return static_cast<uint32_t>(i);
+    if (slots_[i] == slot && !in_pairs_[i]) return static_cast<uint32_t>(i);
   slots_.push_back(slot);
+  in_pairs_.push_back(false);
   return builder_.add_buffer(dtype, access, slot_elements_[slot]);
+}
+
+uint32_t ValueLowerer::pair_buffer_number(uint32_t slot) {
+  for (size_t i = 0; i < slots_.size(); i++)
+    if (slots_[i] == slot && in_pairs_[i]) return static_cast<uint32_t>(i);
+  slots_.push_back(slot);
+  in_pairs_.push_back(true);
+  return builder_.add_buffer(DType::kI32, Access::kRead, slot_elements_[slot] / 2);
 }
 
 ValueId ValueLowerer::lower(NodeId id, const std::vector<Index>& index) {
@@ -183,6 +192,13 @@ ValueId ValueLowerer::load(const BufferRef& source, const std::vector<Index>& in
       value = load_lanes_apart(buffer, offset);
   }
   return from_storage(value, source.dtype);
+}
+
+ValueId ValueLowerer::load_pair(const BufferRef& source, const std::vector<Index>& index) {
+  const Index offset = flat_offset(index, source.strides);
+  TANDEM_CHECK(size_of(source.dtype) == 2 && floor_mod(offset, 2).is(0) && !varies(offset),
+               concat("no pair of ", name_of(source.dtype), " lies at ", offset.text()));
+  return builder_.load(pair_buffer_number(source.slot), floor_div(offset, 2), 1);
 }
 
 ValueId ValueLowerer::load_lanes_apart(uint32_t buffer, const Index& offset) {

@@ -72,6 +72,8 @@ class ValueLowerer {
   ValueId lower(NodeId node, const std::vector<Index>& index);
   /// An element (or a vector) of a buffer, in the form in which values are held.
   ValueId load(const BufferRef& source, const std::vector<Index>& index);
+  /// Two neighbours of a buffer of 16-bit elements as one i32, the first, at an even place, in its low bits; one lane.
+  ValueId load_pair(const BufferRef& source, const std::vector<Index>& index);
   /// Writes a value of the node's dtype to its place in the buffer. Lanes whose places are not consecutive are stored
   /// one by one.
   void store(const BufferRef& target, const std::vector<Index>& index, ValueId value);
@@ -104,7 +106,7 @@ class ValueLowerer {
   /// several elements share?
   bool is_short(NodeId node, int most) const { return spend(node, element_count(graph_.node(node).shape), most); }
 
-  /// Kernel buffer number of a slot; made on first use.
+  /// Kernel buffer number of a slot, seen as elements of a dtype; made on first use.
   uint32_t buffer_number(uint32_t slot, DType dtype, Access access);
   /// Slots of the kernel's buffers, in order.
   const std::vector<uint32_t>& slots() const { return slots_; }
@@ -144,6 +146,7 @@ class ValueLowerer {
   ValueId compute(NodeId id, const Node& node, const std::vector<Index>& index);
   bool is_kept(NodeId id, const std::vector<Index>& index) const;
   ValueId kept_or_keep(const std::vector<Index>& index);
+  uint32_t pair_buffer_number(uint32_t slot);
   ValueId load_lanes_apart(uint32_t buffer, const Index& offset);
   Index lane_at(const Index& expression, int lane) const;
   bool varies(const Index& expression) const { return lane_ && expression.depends_on(*lane_); }
@@ -209,6 +212,7 @@ class ValueLowerer {
   NodeId anchor_ = kNoNode;
   ValueId anchor_value_ = kNoValue;
   std::vector<uint32_t> slots_;
+  std::vector<bool> in_pairs_;  // By number: is it the slot seen as pairs of its elements?
   std::unordered_map<NodeId, bool> reads_partial_;
   std::unordered_map<Key, ValueId, KeyHash> memo_;
   std::unordered_map<Key, ValueId, KeyHash> pinned_;
