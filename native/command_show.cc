@@ -17,14 +17,17 @@ namespace {
 /// What both commands need: a model by name, prepared.
 struct Prepared {
   const char* command_name;
-  std::string model, weights;
+  std::string model, weights, weights_dtype;
   TargetOptions target;
 
   explicit Prepared(const char* name) : command_name(name) {}
 
   void add_to(CLI::App& command) {
     command.add_option("MODEL", model, "Name of the model: see tandem run --help");
-    command.add_option("--weights", weights, "File or folder of weights; default: the installed npm package's");
+    command.add_option("--weights", weights,
+                       "File or folder of weights; default: the installed npm package's, gigaam: random ones");
+    command.add_option("--weights-dtype", weights_dtype,
+                       "What weights are kept as: f32, f16, bf16 or int8; default: as they are stored (gigaam models)");
     target.add_to(command);
   }
 
@@ -33,8 +36,14 @@ struct Prepared {
     if (model.empty()) return tl::unexpected<JitError>(missing_argument(command_name, "MODEL"));
     TANDEM_TRY(found, find_model(model));
     TANDEM_TRY(values, sizes_of(*found, sizes));
+    TANDEM_TRY(dtype, parse_weights_dtype(*found, weights_dtype));
     const nlohmann::json options = nlohmann::json::object();
-    return found->prepare({weights, options, config, {}, values, {}});
+    std::optional<WeightFile> seeded;
+    if (weights.empty() && found->seeded_weights) {
+      TANDEM_TRY(made, found->seeded_weights({"", options, {}}));
+      seeded = std::move(made);
+    }
+    return found->prepare({weights, options, config, dtype, values, seeded});
   }
 };
 

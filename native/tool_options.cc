@@ -117,6 +117,9 @@ void TargetOptions::add_to(CLI::App& command) {
   command.add_option("--numerics", numerics,
                      "fast, or reproducible: the same bits on all targets; default "
                      "TANDEM_NUMERICS, else fast");
+  command.add_flag("--bf16-dot", bf16_dot,
+                   "Multiply bf16 weights by bf16 dot products, where the machine has them: faster, and what meets the "
+                   "weights is rounded to bf16; default TANDEM_BF16_DOT");
 }
 
 void add_threads_option(CLI::App& command, TargetOptions& options) {
@@ -155,6 +158,7 @@ Result<PrepareConfig> TargetOptions::config() const {
     config->backend_name = target;
   }
   if (!isa.empty()) config->isa = isa;
+  if (bf16_dot) config->bfloat16_dot = true;
   auto backend = find_backend(config->backend_name, {config->threads});
   if (!backend) return tl::unexpected<JitError>(backend.error());
   config->backend = *backend;
@@ -166,8 +170,10 @@ Result<PrepareConfig> TargetOptions::config() const {
 
 std::string target_text(const PrepareConfig& config) {
   const std::string isa = config.isa.empty() ? config.backend->capabilities().isa : config.isa;
+  const auto used = resolve(config);
   return concat(config.backend->name(), config.backend->name() == isa ? "" : " ",
-                config.backend->name() == isa ? "" : isa, ", ", name_of(config.numerics));
+                config.backend->name() == isa ? "" : isa, ", ", name_of(config.numerics),
+                used && used->bfloat16_dot ? ", bf16 dot products" : "");
 }
 
 void report_target_notes(const PrepareConfig& config) {

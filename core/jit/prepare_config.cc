@@ -74,6 +74,10 @@ Result<PrepareConfig> PrepareConfig::from(const std::function<const char*(const 
   }
   config.isa = word("TANDEM_ISA");
   if (!config.isa.empty() && !capabilities_named(config.isa)) return bad("TANDEM_ISA", config.isa, kIsaNames);
+  if (const std::string value = word("TANDEM_BF16_DOT"); !value.empty()) {
+    if (value != "0" && value != "1") return bad("TANDEM_BF16_DOT", value, "0, 1");
+    config.bfloat16_dot = value == "1";
+  }
   if (const std::string value = word("TANDEM_THREADS"); !value.empty()) {
     const int64_t number = parse_number(value);
     if (number < 0 || number > 1024) return bad("TANDEM_THREADS", value, "0 (as many as there are) to 1024");
@@ -110,6 +114,12 @@ Result<ResolvedConfig> resolve(const PrepareConfig& config) {
                   concat("the instruction set \"", config.isa, "\" is unknown; there are ", kIsaNames));
     resolved.capabilities = *forced;
   }
+  if (config.bfloat16_dot && config.numerics == Numerics::kReproducible)
+    return fail(ErrorCode::kInvalidArgument,
+                "bf16 dot products and reproducible numerics exclude each other: only some machines have the former");
+  // A forced instruction set says what its machines may have, the backend what this one has.
+  resolved.bfloat16_dot =
+      config.bfloat16_dot && resolved.capabilities.bfloat16_dot && resolved.backend->capabilities().bfloat16_dot;
   resolved.memory_limit = config.memory_limit;
   if (config.memory_limit < 0) {
     resolved.memory_limit = available_memory();

@@ -13,10 +13,13 @@ namespace tandem {
 
 /// How a wrapper is prepared: on which machine, how exactly, with how much memory.
 struct PrepareConfig {
-  std::shared_ptr<Backend> backend;       ///< This one; empty: the one that `backend_name` names.
-  std::string backend_name;               ///< "native", "wasm", "interpreter"; empty: the default of the program.
-  Numerics numerics = Numerics::kFast;    ///< How strictly results are fixed.
-  std::string isa;                        ///< Instruction set to plan for; empty: the best that the backend has.
+  std::shared_ptr<Backend> backend;     ///< This one; empty: the one that `backend_name` names.
+  std::string backend_name;             ///< "native", "wasm", "interpreter"; empty: the default of the program.
+  Numerics numerics = Numerics::kFast;  ///< How strictly results are fixed.
+  std::string isa;                      ///< Instruction set to plan for; empty: the best that the backend has.
+  /// Multiplies bf16 weights by the machine's bf16 dot products: what meets them is rounded to bf16, sums stay f32. A
+  /// machine without them plans as if this were not set; with reproducible numerics it is an error.
+  bool bfloat16_dot = false;
   int threads = 0;                        ///< 0: as many as the machine gives this process.
   int64_t memory_limit = kDefaultMemory;  ///< Bytes that one plan may need; 0: no limit.
   DebugOptions debug;                     ///< What is printed while preparing.
@@ -24,8 +27,8 @@ struct PrepareConfig {
   /// As much as cgroup and machine allow; at most 4 GiB for a 32-bit target.
   static constexpr int64_t kDefaultMemory = -1;
 
-  /// From TANDEM_BACKEND, TANDEM_NUMERICS, TANDEM_ISA, TANDEM_THREADS, TANDEM_MEMORY_LIMIT, TANDEM_DEBUG and
-  /// TANDEM_DUMP. kInvalidArgument naming the variable, its value and what is allowed.
+  /// From TANDEM_BACKEND, TANDEM_NUMERICS, TANDEM_ISA, TANDEM_BF16_DOT, TANDEM_THREADS, TANDEM_MEMORY_LIMIT,
+  /// TANDEM_DEBUG and TANDEM_DUMP. kInvalidArgument naming the variable, its value and what is allowed.
   static Result<PrepareConfig> from_env();
   /// The same from another source of words (query parameters of a page, a test); nullptr: not set.
   static Result<PrepareConfig> from(const std::function<const char*(const char* name)>& look_up);
@@ -35,7 +38,8 @@ struct PrepareConfig {
 struct ResolvedConfig {
   std::shared_ptr<Backend> backend;
   Capabilities capabilities;
-  int64_t memory_limit = 0;  ///< 0: none.
+  bool bfloat16_dot = false;  ///< Wanted, and the machine has them.
+  int64_t memory_limit = 0;   ///< 0: none.
 };
 Result<ResolvedConfig> resolve(const PrepareConfig& config);
 

@@ -6,6 +6,7 @@
 #include "core/graph/verify.h"
 #include "core/jit/session.h"
 #include "core/jit/session_state.h"
+#include "core/rewrite/bfloat16.h"
 #include "core/rewrite/rewrite.h"
 
 namespace tandem {
@@ -292,10 +293,12 @@ Result<void> Session::Preparation::compile() {
   rewriting.reorder_sums = config.numerics == Numerics::kFast;
   if (config.debug.wants(Stage::kRewritten)) rewriting.trace = &trace_of_rules;
   module = rewrite(module, rewriting);
+  if (resolved.bfloat16_dot) module = round_operands_to_bfloat16(module);
   if (config.debug.wants(Stage::kRewritten)) show(Stage::kRewritten, comments(trace_of_rules) + print_graph(module));
   PlanOptions options;
   options.schedule.capabilities = resolved.capabilities;
   options.schedule.numerics = config.numerics;
+  options.schedule.bfloat16_dot = resolved.bfloat16_dot;
   options.memory_limit = resolved.memory_limit;
   if (config.debug.wants(Stage::kSchedule)) {
     // Made once more for the reader, so that it can be read when compiling fails.

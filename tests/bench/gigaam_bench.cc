@@ -93,10 +93,11 @@ double median(std::vector<double> values) {
 struct Plan {
   GigaAmJit jit;
 
-  Plan(const std::shared_ptr<const GigaAmModel>& model, const Batch& batch, int threads) : jit(model) {
+  Plan(const std::shared_ptr<const GigaAmModel>& model, const Batch& batch, int threads, bool dots) : jit(model) {
     jit.with_b_fixed(batch.b).with_t_fixed(batch.t);
     PrepareConfig config = value_or_throw(PrepareConfig::from_env());
     config.threads = threads;
+    config.bfloat16_dot = dots;
     if (auto done = jit.prepare_with_config(f32({batch.b, batch.features, batch.t}), i32({batch.b}), config); !done)
       throw std::runtime_error(done.error().text());
     value_or_throw(jit.mel_mut()).copy_from(batch.mel);
@@ -114,8 +115,8 @@ class Bench {
   explicit Bench(Report& report)
       : report_(report), config_(testing::GigaAmGolden("real_v3_ctc_expected").config), file_(seeded()) {
     register_native_backends();
-    for (const auto weights : {DType::kF32, DType::kF16, DType::kBF16, DType::kI8})
-      models_.push_back(value_or_throw(GigaAmModel::make(file_, config_, {weights})));
+    for (const Choice& choice : kChoices)
+      models_.push_back(value_or_throw(GigaAmModel::make(file_, config_, {choice.weights})));
     const auto folder = std::filesystem::temp_directory_path() / concat("tandem_gigaam_", ::getpid());
     std::filesystem::create_directories(folder);
     onnx_ = (folder / "gigaam.onnx").string();
@@ -153,7 +154,8 @@ class Bench {
     Peer peer(session, batch, frames, classes);
     // Weights of f32 first, then each other choice that is asked for.
     std::vector<std::unique_ptr<Plan>> plans;
-    for (const auto& model : models_) plans.push_back(std::make_unique<Plan>(model, batch, threads));
+    for (size_t i = 0; i < models_.size(); i++)
+      plans.push_back(std::make_unique<Plan>(models_[i], batch, threads, kChoices[i].dots));
     peer.run();
     plans[0]->run();
     check(batch, frames, classes, peer.scores, plans[0]->scores());
@@ -166,10 +168,9 @@ class Bench {
     }
     const double theirs = median(times.back());
     nlohmann::ordered_json row = {{"onnxruntime ms", theirs}};
-    const char* names[] = {"f32", "f16", "bf16", "int8"};
     for (size_t i = 0; i < plans.size(); i++) {
-      row[concat(names[i], " ms")] = median(times[i]);
-      row[concat("ort / ", names[i])] = theirs / median(times[i]);
+      row[concat(kChoices[i].name, " ms")] = median(times[i]);
+      row[concat("ort / ", kChoices[i].name)] = theirs / median(times[i]);
     }
     if (batch.b > 1) row["quarter / full"] = quarter_share(*plans[0], batch, work.rounds);
     report_.row(name, row);
@@ -199,6 +200,18 @@ class Bench {
           throw std::runtime_error(concat("onnxruntime says ", theirs[i], " where the plan says ", ours[i]));
     }
   }
+
+  /// What the weights are kept as, and whether they are multiplied by bf16 dot products (where the machine has them).
+  struct Choice {
+    const char* name;
+    DType weights;
+    bool dots;
+  };
+  static constexpr Choice kChoices[] = {{"f32", DType::kF32, false},
+                                        {"f16", DType::kF16, false},
+                                        {"bf16", DType::kBF16, false},
+                                        {"bf16 dot", DType::kBF16, true},
+                                        {"int8", DType::kI8, false}};
 
   Report& report_;
   GigaAmConfig config_;

@@ -84,6 +84,19 @@ TEST_F(ToolWeights, BenchPrintsOneJsonObject) {
   expect_refused("bench silero-v6-16k --weights-dtype f16", "are kept as they are");
 }
 
+TEST_F(ToolWeights, BFloat16DotsAreAskedFor) {
+  const std::string golden = testing::golden_path("gigaam/ctc_tiny.safetensors");
+  const std::string show = "show gigaam-ctc --stage schedule --weights-dtype bf16 --weights '" + golden + "' --target ";
+  const auto has_dots = [&](const std::string& options) {
+    EXPECT_EQ(run(show + options).exit_code, 0) << read(path("error"));
+    return read(path("out")).find("_dot_") != std::string::npos;
+  };
+  EXPECT_FALSE(has_dots("interpreter"));
+  EXPECT_TRUE(has_dots("interpreter --bf16-dot"));
+  EXPECT_FALSE(has_dots("native --isa sse --bf16-dot"));
+  expect_refused(show + "interpreter --bf16-dot --numerics reproducible", "exclude each other");
+}
+
 TEST_F(ToolWeights, RunKeepsThemAsItIsTold) {
   const std::string golden = testing::golden_path("gigaam/ctc_tiny.safetensors");
   const auto encoded = [&](const std::string& dtype) {

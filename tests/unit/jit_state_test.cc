@@ -147,13 +147,15 @@ TEST(JitConfig, WordsOfTheEnvironment) {
   EXPECT_EQ(configured("TANDEM_BACKEND", "interpreter").backend_name, "interpreter");
   EXPECT_EQ(configured("TANDEM_NUMERICS", "reproducible").numerics, Numerics::kReproducible);
   EXPECT_EQ(configured("TANDEM_ISA", "avx2").isa, "avx2");
+  EXPECT_TRUE(configured("TANDEM_BF16_DOT", "1").bfloat16_dot);
+  EXPECT_FALSE(configured("TANDEM_BF16_DOT", "0").bfloat16_dot);
   EXPECT_EQ(configured("TANDEM_THREADS", "3").threads, 3);
   EXPECT_EQ(configured("TANDEM_MEMORY_LIMIT", "512M").memory_limit, int64_t{512} << 20);
   EXPECT_EQ(configured("TANDEM_DEBUG", "4").debug.level, 4);
   EXPECT_EQ(configured("TANDEM_DUMP", "folder").debug.folder, "folder");
-  const std::pair<const char*, const char*> wrong[] = {{"TANDEM_BACKEND", "gpu"},        {"TANDEM_NUMERICS", "exact"},
-                                                       {"TANDEM_ISA", "neon"},           {"TANDEM_THREADS", "-1"},
-                                                       {"TANDEM_MEMORY_LIMIT", "12 MB"}, {"TANDEM_DEBUG", "9"}};
+  const std::pair<const char*, const char*> wrong[] = {
+      {"TANDEM_BACKEND", "gpu"},  {"TANDEM_NUMERICS", "exact"},     {"TANDEM_ISA", "neon"}, {"TANDEM_THREADS", "-1"},
+      {"TANDEM_BF16_DOT", "yes"}, {"TANDEM_MEMORY_LIMIT", "12 MB"}, {"TANDEM_DEBUG", "9"}};
   for (const auto& [name, value] : wrong) {
     JitError error;
     configured(name, value, &error);
@@ -162,6 +164,21 @@ TEST(JitConfig, WordsOfTheEnvironment) {
     EXPECT_THAT(error.message, HasSubstr(value));
     EXPECT_THAT(error.message, HasSubstr("allowed: "));
   }
+}
+
+TEST(JitConfig, BFloat16DotsAreForMachinesThatHaveThemAndFastNumerics) {
+  PrepareConfig config;
+  config.backend_name = "interpreter";
+  EXPECT_FALSE(resolve(config)->bfloat16_dot);
+  config.bfloat16_dot = true;
+  EXPECT_TRUE(resolve(config)->bfloat16_dot);
+  config.isa = "avx2";
+  EXPECT_FALSE(resolve(config)->bfloat16_dot);
+  config.numerics = Numerics::kReproducible;
+  const auto refused = resolve(config);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(refused.error().message, HasSubstr("bf16 dot products and reproducible numerics"));
 }
 
 TEST(JitConfig, PlansShareOneLiveBackend) {
