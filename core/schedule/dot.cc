@@ -22,7 +22,9 @@ std::optional<NodeId> widened_bfloat16(const Graph& graph, NodeId operand) {
 /// Do the neighbours along the last axis of the space lie side by side, beginning at even places?
 bool lies_in_pairs(const ProgramBuilder& program, NodeId operand, const Shape& space) {
   const Graph& graph = *program.module.graph;
-  const NodeId base = below_rearrangements(graph, *widened_bfloat16(graph, operand));
+  const std::optional<NodeId> widened = widened_bfloat16(graph, operand);
+  if (!widened) return false;
+  const NodeId base = below_rearrangements(graph, *widened);
   if (program.buffers.count(base) == 0) return false;
   const std::vector<Index> counters = axis_counters(space);
   const AccessSummary summary = summarise(program, operand, counters);
@@ -55,7 +57,7 @@ std::optional<int> operand_in_pairs(const ProgramBuilder& program, const Group& 
     const ContractOperand& rows = axes.operands[i];
     const ContractOperand& columns = axes.operands[1 - i];
     if (!columns.constant || !columns.depends[*axes.vector_axis] || rows.depends[*axes.vector_axis]) continue;
-    if (lies_in_pairs(program, rows.node, space)) return i;
+    if (lies_in_pairs(program, anchor.operands[static_cast<size_t>(i)], space)) return i;
   }
   return std::nullopt;
 }
