@@ -9,7 +9,8 @@ namespace {
 // Without no-verify-fixpoint, a pipeline given as text ends the process when one round of instcombine isn't enough.
 constexpr const char* kPasses =
     "always-inline,"
-    "function(sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,"
+    "function(sroa<modify-cfg>,simplifycfg,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa("
+    "loop-rotate,"
     "licm),loop(indvars),"
     "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,dce)";
 

@@ -95,6 +95,8 @@ int cost_of(const Node& node) {
     case Op::kDiv:
     case Op::kMod:
       return 5;
+    case Op::kReflectPad:  // Its subscripts turn round: lanes are loaded one by one.
+      return 3;
     default:
       return is_elementwise(info(node.op).op_class) ? 1 : 0;
   }

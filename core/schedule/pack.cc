@@ -275,6 +275,8 @@ PackedOperand pack_operand(ProgramBuilder& program, const Group& group, const Co
                        maximum_elements(shape), concat("packed operand of ", origin));
   const WithoutBuffer computed_here(program, operand);
   Packer(program, group, operand, packed, shape, space, vector_axis, tile.lanes).run(origin);
+  // Steps of a recurrence that stand in one plan multiply by the same weights.
+  if (operand.constant) packed.buffer.slot = program.share_last_result(packed.buffer.slot);
   return packed;
 }
 

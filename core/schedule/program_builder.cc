@@ -74,6 +74,30 @@ void ProgramBuilder::add_call(Phase phase, Kernel kernel, std::vector<uint32_t> 
   if (phase == Phase::kStep) step_work.push_back(std::move(work));
 }
 
+uint32_t ProgramBuilder::share_last_result(uint32_t slot) {
+  std::vector<KernelCall>& calls = program.prepare_calls;
+  const KernelCall& last = calls.back();
+  TANDEM_CHECK(slot + 1 == program.slots.size(), "only the slot added last can go");
+  for (size_t i = 0; i + 1 < calls.size(); i++) {
+    const KernelCall& known = calls[i];
+    if (known.kernel != last.kernel) continue;
+    uint32_t result = slot;
+    bool equal = true;
+    for (size_t k = 0; k < last.slots.size() && equal; k++) {
+      if (last.slots[k] == slot)
+        result = known.slots[k];
+      else
+        equal = known.slots[k] == last.slots[k];
+    }
+    if (!equal || program.slots[result].role != program.slots[slot].role) continue;
+    calls.pop_back();
+    program.slots.pop_back();
+    slot_elements.pop_back();
+    return result;
+  }
+  return slot;
+}
+
 void ProgramBuilder::describe_last_call(Phase phase, std::string origin, Work work) {
   (phase == Phase::kPrepare ? program.prepare_calls : program.step_calls).back().origin = std::move(origin);
   if (phase == Phase::kStep) step_work.back() = std::move(work);

@@ -25,6 +25,9 @@ class ProgramBuilder {
   uint32_t add_slot(SlotRole role, DType dtype, int64_t elements, std::string name);
   /// Adds a call; an equal kernel that is there already is shared. `slots` are the kernel's buffers in order.
   void add_call(Phase phase, Kernel kernel, std::vector<uint32_t> slots, std::string origin, Work work = {});
+  /// When an earlier prepare call computes what the last one writes into `slot`, the slot added last, both go and the
+  /// earlier result is returned; else `slot`.
+  uint32_t share_last_result(uint32_t slot);
   /// Says what the call that was added last in a phase does.
   void describe_last_call(Phase phase, std::string origin, Work work);
   std::vector<Work> step_work;  ///< Of each step call.

@@ -188,6 +188,8 @@ ValueId ValueLowerer::load(const BufferRef& source, const std::vector<Index>& in
     const std::optional<Index> step = offset.coefficient(*lane_);
     if (step && step->is(1))
       value = builder_.load(buffer, offset.substitute(*lane_, 0), lanes_, count_);
+    else if (step && step->is(-1) && !count_ && !capabilities_.wasm)
+      value = load_backwards(buffer, offset);
     else
       value = load_lanes_apart(buffer, offset);
   }
@@ -199,6 +201,15 @@ ValueId ValueLowerer::load_pair(const BufferRef& source, const std::vector<Index
   TANDEM_CHECK(size_of(source.dtype) == 2 && floor_mod(offset, 2).is(0) && !varies(offset),
                concat("no pair of ", name_of(source.dtype), " lies at ", offset.text()));
   return builder_.load(pair_buffer_number(source.slot), floor_div(offset, 2), 1);
+}
+
+/// One load whose lanes change places; a compiler makes one shuffle of it.
+ValueId ValueLowerer::load_backwards(uint32_t buffer, const Index& offset) {
+  const ValueId forwards = builder_.load(buffer, offset.substitute(*lane_, lanes_ - 1), lanes_);
+  ValueId vector = builder_.splat(builder_.extract(forwards, lanes_ - 1), lanes_);
+  for (int lane = 1; lane < lanes_; lane++)
+    vector = builder_.insert(vector, builder_.extract(forwards, lanes_ - 1 - lane), lane);
+  return vector;
 }
 
 ValueId ValueLowerer::load_lanes_apart(uint32_t buffer, const Index& offset) {

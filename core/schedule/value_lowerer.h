@@ -147,6 +147,7 @@ class ValueLowerer {
   bool is_kept(NodeId id, const std::vector<Index>& index) const;
   ValueId kept_or_keep(const std::vector<Index>& index);
   uint32_t pair_buffer_number(uint32_t slot);
+  ValueId load_backwards(uint32_t buffer, const Index& offset);
   ValueId load_lanes_apart(uint32_t buffer, const Index& offset);
   Index lane_at(const Index& expression, int lane) const;
   bool varies(const Index& expression) const { return lane_ && expression.depends_on(*lane_); }

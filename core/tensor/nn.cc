@@ -107,6 +107,16 @@ Tensor glu(const Tensor& x, int axis) {
   return halves[0] * sigmoid(halves[1]);
 }
 
+namespace {
+
+LstmOutput lstm_state(const Tensor& gates, const Tensor& c) {
+  const std::vector<Tensor> parts = gates.chunk(1, 4);
+  const Tensor next_c = sigmoid(parts[1]) * c + sigmoid(parts[0]) * tanh(parts[2]);
+  return {sigmoid(parts[3]) * tanh(next_c), next_c};
+}
+
+}  // namespace
+
 LstmOutput lstm_cell(const Tensor& x, const Tensor& h, const Tensor& c, const Tensor& w_ih, const Tensor& w_hh,
                      const Tensor& b_ih, const Tensor& b_hh) {
   const Scope scope(x, "lstm_cell");
@@ -121,9 +131,17 @@ LstmOutput lstm_cell(const Tensor& x, const Tensor& h, const Tensor& c, const Te
   Tensor bias = b_ih.empty() ? b_hh : b_ih;
   if (!b_ih.empty() && !b_hh.empty()) bias = b_ih + b_hh;
   const Tensor gates = linear(concat({x, h}, 1), concat({w_ih, w_hh}, 1), bias);
-  const std::vector<Tensor> parts = gates.chunk(1, 4);
-  const Tensor next_c = sigmoid(parts[1]) * c + sigmoid(parts[0]) * tanh(parts[2]);
-  return {sigmoid(parts[3]) * tanh(next_c), next_c};
+  return lstm_state(gates, c);
+}
+
+LstmOutput lstm_cell(const Tensor& gates, const Tensor& h, const Tensor& c, const Tensor& w_hh) {
+  const Scope scope(gates, "lstm_cell");
+  if (h.rank() != 2 || !same(h.shape(), c.shape()) || !same(gates.shape(), Shape{h.dim(0), h.dim(1) * 4}) ||
+      !same(w_hh.shape(), Shape{h.dim(1) * 4, h.dim(1)}))
+    fail("lstm_cell",
+         concat("gates [n, 4 hidden] have shape ", text(gates.shape()), ", h [n, hidden] ", text(h.shape()), ", c ",
+                text(c.shape()), ", the weight [4 hidden, hidden] ", text(w_hh.shape())));
+  return lstm_state(linear(h, w_hh) + gates, c);
 }
 
 }  // namespace tandem

@@ -69,5 +69,8 @@ struct LstmOutput {
 /// none); gates in the order i, f, g, o. Both products are one contraction over [x | h].
 LstmOutput lstm_cell(const Tensor& x, const Tensor& h, const Tensor& c, const Tensor& w_ih, const Tensor& w_hh,
                      const Tensor& b_ih = {}, const Tensor& b_hh = {});
+/// The same after the input's half of the gates: gates [n, 4 hidden] is linear(x, w_ih, b_ih + b_hh), which is one
+/// large product for all steps of a sequence that is known.
+LstmOutput lstm_cell(const Tensor& gates, const Tensor& h, const Tensor& c, const Tensor& w_hh);
 
 }  // namespace tandem

@@ -36,6 +36,7 @@ void add_views(CaseBuilder& builder) {
   add_movement(builder, "stride/step 3", {17, 2}, [](const Tensor& x) { return x.slice(0, 0, kEnd, 3); });
   add_movement(builder, "slice/begin, end, step", {3, 20}, [](const Tensor& x) { return x.slice(1, 3, -2, 4); });
   add_movement(builder, "flip/two axes", {3, 4, 5}, [](const Tensor& x) { return x.flip({0, 2}); });
+  add_movement(builder, "flip/longer than a vector", {3, 70}, [](const Tensor& x) { return x.flip({1}); });
   add_movement(builder, "window/step and dilation", {2, 17}, [](const Tensor& x) { return x.window(1, 3, 2, 4); });
   add_movement(builder, "window/overlapping", {33}, [](const Tensor& x) { return x.window(0, 16, 5); });
   add_movement(builder, "pad, flip, window, stride", {3, 11}, [](const Tensor& x) {

@@ -177,6 +177,24 @@ void add_lstm(CaseBuilder& builder, int64_t rows, int64_t in, int64_t hidden, DT
               {concat({out.h, out.c}, 1)});
 }
 
+/// Steps whose input halves are one product before the first of them.
+void add_lstm_sequence(CaseBuilder& builder, int64_t steps, int64_t in, int64_t hidden) {
+  const Tensor x = builder.input({steps, in}, DType::kF32, small(1));
+  const Tensor w_hh = builder.weight("w_hh", {4 * hidden, hidden}, DType::kF32, uniform(-0.3, 0.3, 3));
+  const Tensor gates = linear(x, builder.weight("w_ih", {4 * hidden, in}, DType::kF32, uniform(-0.3, 0.3, 2)),
+                              builder.weight("bias", {4 * hidden}, DType::kF32, small(4)));
+  LstmOutput state = {builder.input({1, hidden}, DType::kF32, small(5)),
+                      builder.input({1, hidden}, DType::kF32, small(6))};
+  std::vector<Tensor> outputs;
+  for (int64_t i = 0; i < steps; i++) {
+    state = lstm_cell(gates.slice(0, i, i + 1), state.h, state.c, w_hh);
+    outputs.push_back(state.h);
+  }
+  outputs.push_back(state.c);
+  builder.add(concat("lstm_cell/f32/", steps, " steps from gates, ", in, " to ", hidden), Tolerance::kBounded,
+              {concat(outputs, 0)});
+}
+
 void add_blocks(CaseBuilder& builder) {
   const Tensor q = builder.input({2, 5, 8}, DType::kF32, small(1));
   const Tensor k = builder.input({2, 7, 8}, DType::kF32, small(2));
@@ -214,6 +232,7 @@ void add_network_cases(CaseBuilder& builder) {
   add_lstm(builder, 3, 5, 7, DType::kF32);
   add_lstm(builder, 2, 9, 4, DType::kF64);
   add_lstm(builder, 2, 9, 4, DType::kF16);
+  add_lstm_sequence(builder, 3, 5, 20);
   add_blocks(builder);
 }
 

@@ -139,6 +139,14 @@ TEST_F(TensorTest, LstmCellIsOneContraction) {
               HasSubstr("[28, 5] and [28, 7] are needed"));
 }
 
+TEST_F(TensorTest, LstmCellFromGatesChecksItsShapes) {
+  const Dim b = Index::variable("b", 1, 4);
+  const Tensor h = input({b, 7}), c = input({b, 7});
+  EXPECT_EQ(shape_of(lstm_cell(input({b, 28}), h, c, input({28, 7})).h), "f32[b, 7]");
+  EXPECT_THAT(error_of([&] { lstm_cell(input({b, 28}), h, c, input({28, 6})); }), HasSubstr("[28, 6]"));
+  EXPECT_THAT(error_of([&] { lstm_cell(input({1, 28}), h, c, input({28, 7})); }), HasSubstr("[1, 28]"));
+}
+
 TEST_F(TensorTest, ConstantsJoinTheGraphOfAnInput) {
   const Tensor weight = Tensor::constant<float>({2, 3}, {1, 2, 3, 4, 5, 6}, "w");
   EXPECT_FALSE(weight.is_in_graph());

@@ -1,0 +1,93 @@
+#include "core/schedule/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <regex>
+
+#include "core/tensor/nn.h"
+#include "tests/support/native_kernels.h"
+
+namespace tandem {
+namespace {
+
+/// y = function(x) for an x [1, columns].
+GraphModule module_of(const std::function<Tensor(const Tensor&)>& function, int64_t columns) {
+  GraphModule module;
+  const Tensor x = Tensor::input(module.graph, 0, "x", DType::kF32, {1, columns});
+  module.outputs = {function(x).node_in(module.graph)};
+  module.output_names = {"y"};
+  return module;
+}
+
+Schedule schedule_of(const GraphModule& module, const std::string& isa = "avx2") {
+  ScheduleOptions options;
+  options.capabilities = *capabilities_named(isa);
+  return make_schedule(module, options);
+}
+
+Tensor weight(int64_t rows, int64_t columns) {
+  return Tensor::constant<float>({rows, columns}, std::vector<float>(static_cast<size_t>(rows * columns), 0.5f), "w");
+}
+
+int64_t packed_slots(const Schedule& schedule) {
+  return std::count_if(schedule.program.slots.begin(), schedule.program.slots.end(),
+                       [](const Slot& slot) { return slot.role == SlotRole::kPacked; });
+}
+
+TEST(Schedule, StepsOfOnePlanShareTheirPackedWeights) {
+  const auto steps = [](const Tensor& x) {
+    const Tensor w = weight(64, 64);
+    return tanh(linear(tanh(linear(tanh(linear(x, w)), w)), w));
+  };
+  const Schedule shared = schedule_of(module_of(steps, 64));
+  EXPECT_EQ(packed_slots(shared), 1);
+  EXPECT_EQ(shared.program.prepare_calls.size(), 1u);
+  // Two views of one weight are two copies.
+  const auto transposed = [](const Tensor& x) {
+    const Tensor w = weight(64, 64);
+    return linear(tanh(linear(x, w)), w.transpose(0, 1).slice(1, 0, 64).flip({0}));
+  };
+  EXPECT_EQ(packed_slots(schedule_of(module_of(transposed, 64))), 2);
+}
+
+TEST(Schedule, MirroredPaddingForSeveralKernelsIsWrittenOnce) {
+  const auto kernels = [](const Tensor& x) {
+    const Tensor padded = x.reflect_pad({{0, 0}, {8, 8}});
+    return linear(padded * padded, weight(32, 48)) + linear(abs(padded), weight(32, 48));
+  };
+  const GraphModule module = module_of(kernels, 32);
+  const std::string text = schedule_of(module).text(module);
+  EXPECT_NE(text.find("reflect_pad [1, 48]: map; used by several kernels"), std::string::npos) << text;
+}
+
+TEST(Schedule, ReversedElementsAreLoadedAsWholeVectors) {
+  const Schedule schedule = schedule_of(module_of([](const Tensor& x) { return x.flip({1}); }, 64));
+  ASSERT_EQ(schedule.program.kernels.size(), 1u);
+  const auto& instructions = schedule.program.kernels[0].instructions;
+  EXPECT_EQ(std::count_if(instructions.begin(), instructions.end(),
+                          [](const Instruction& instruction) { return instruction.opcode == Opcode::kLoad; }),
+            1);
+}
+
+// The machine's prefetchers follow ascending addresses: a matrix in the second-level cache read the other way round
+// takes half as long again.
+TEST(Schedule, AProductOfOneRowReadsItsWeightsInAscendingOrder) {
+  const auto product = [](const Tensor& x) { return linear(x, weight(512, 128)); };
+  for (const Capabilities& capabilities : test::native_instruction_sets()) {
+    if (!capabilities.fma) continue;
+    const Schedule schedule = schedule_of(module_of(product, 128), capabilities.isa);
+    const auto assembly = test::uncached_backend()->assembly(schedule.program, capabilities);
+    ASSERT_TRUE(assembly.has_value()) << assembly.error().text();
+    const std::regex load("vfmadd231ps\\s+(-?[0-9]*)\\(");
+    std::vector<int64_t> offsets;
+    for (auto at = std::sregex_iterator(assembly->begin(), assembly->end(), load); at != std::sregex_iterator(); ++at)
+      offsets.push_back((*at)[1].length() > 0 ? std::stoll((*at)[1]) : 0);
+    EXPECT_GE(offsets.size(), 4u) << *assembly;
+    EXPECT_TRUE(std::is_sorted(offsets.begin(), offsets.end())) << *assembly;
+  }
+}
+
+}  // namespace
+}  // namespace tandem
