@@ -1,5 +1,9 @@
 #include "core/models/silero.h"
 
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
 #include "core/base/text.h"
 #include "core/models/weight_constant.h"
 
@@ -12,6 +16,14 @@ Result<SileroSizes> silero_sizes(int64_t sample_rate) {
                                                   " Hz, Silero VAD takes 16000 or 8000; resample the recording"));
 }
 
+tl::unexpected<JitError> silero_overflow(std::span<const float> frame, int64_t number, int64_t window) {
+  float largest = 0;
+  for (const float sample : frame) largest = std::max(largest, std::fabs(sample));
+  return fail(ErrorCode::kNonFinite, concat("window ", number, " (from sample ", number * window,
+                                            " on) has no finite probability: its samples reach ", largest,
+                                            " and the network overflows; scale them to -1 to 1"));
+}
+
 namespace {
 
 SileroSizes sizes_or_throw(int64_t sample_rate) {
@@ -21,10 +33,59 @@ SileroSizes sizes_or_throw(int64_t sample_rate) {
 }
 
 /// A convolution in the dtype of its input, and relu.
-Tensor convolve(const char* name, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                const Conv1dOptions& options) {
+Tensor convolve_whole(const char* name, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                      const Conv1dOptions& options) {
   const Scope scope(x, name);
   return relu(conv1d(x, weight.cast(x.dtype()), bias.cast(x.dtype()), options));
+}
+
+/// The same, of kernel 3 with padding 1, without the taps that meet padding: places that see the same taps are products
+/// of their own.
+Tensor convolve_pieces(const char* name, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                       const Conv1dOptions& options) {
+  const Scope scope(x, name);
+  const int64_t length = x.dim(2).constant(), taps = weight.dim(2).constant();
+  const int64_t places = (length + 2 * options.padding - taps) / options.stride + 1;
+  const auto first_tap = [&](int64_t place) { return std::max<int64_t>(options.padding - place * options.stride, 0); };
+  const auto end_tap = [&](int64_t place) { return std::min(length + options.padding - place * options.stride, taps); };
+  std::vector<Tensor> pieces;
+  for (int64_t place = 0, next = 0; place < places; place = next) {
+    while (next < places && first_tap(next) == first_tap(place) && end_tap(next) == end_tap(place)) next++;
+    const int64_t begin = place * options.stride - options.padding + first_tap(place);
+    const int64_t end = (next - 1) * options.stride - options.padding + end_tap(place);
+    pieces.push_back(
+        relu(conv1d(x.slice(2, begin, end), weight.slice(2, first_tap(place), end_tap(place)).cast(x.dtype()),
+                    bias.cast(x.dtype()), {.stride = options.stride})));
+  }
+  return pieces.size() == 1 ? pieces[0] : concat(pieces, 2);
+}
+
+/// The channels of axis 1 in the order 0, 2, 4, .., 1, 3, .., last.
+Tensor by_parity(const Tensor& weight) {
+  const Dim last = weight.dim(1) - 1;
+  return concat({weight.slice(1, 0, last, 2), weight.slice(1, 1, last, 2), weight.slice(1, last)}, 1);
+}
+
+/// Is the basis [2 bins, 1, size] what it is in all published files, a Fourier transform under a symmetric window with
+/// the real parts first, to the rounding of f32?
+bool is_fourier_basis(const WeightTensor& basis) {
+  const auto bins = static_cast<size_t>(basis.shape[0]) / 2, size = static_cast<size_t>(basis.shape[2]);
+  const auto read = basis.values<float>();
+  if (!read) return false;
+  const std::vector<float>& values = *read;
+  if (size % 4 != 0 || bins != size / 2 + 1 || values[0] != 0) return false;
+  std::vector<double> cosine(size);
+  for (size_t i = 0; i < size; i++)
+    cosine[i] = std::cos(2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(size));
+  for (size_t bin = 0; bin < bins; bin++)
+    for (size_t i = 0; i < size; i++) {
+      const double window = values[i], angle_cosine = cosine[bin * i % size];
+      const double angle_sine = cosine[(bin * i + 3 * size / 4) % size];
+      const double error = std::fabs(values[bin * size + i] - window * angle_cosine) +
+                           std::fabs(values[(bins + bin) * size + i] + window * angle_sine);
+      if (!(error <= 3e-7 * window) || (i > 0 && values[i] != values[size - i])) return false;
+    }
+  return true;
 }
 
 }  // namespace
@@ -32,6 +93,7 @@ Tensor convolve(const char* name, const Tensor& x, const Tensor& weight, const T
 Silero::Silero(const SileroWeights& weights)
     : sample_rate_(weights.sample_rate),
       sizes_(sizes_or_throw(weights.sample_rate)),
+      has_fourier_basis_(is_fourier_basis(weights.stft_basis)),
       stft_basis_(weight_constant(weights.stft_basis, weights.file)),
       conv1_weight_(weight_constant(weights.conv1_weight, weights.file)),
       conv1_bias_(weight_constant(weights.conv1_bias, weights.file)),
@@ -48,14 +110,47 @@ Silero::Silero(const SileroWeights& weights)
       final_weight_(weight_constant(weights.final_weight, weights.file)),
       final_bias_(weight_constant(weights.final_bias, weights.file)) {}
 
-Tensor Silero::spectrum(const Tensor& chunk) const {
-  const Scope scope(chunk, "spectrum");
+Tensor Silero::spectrum(const Tensor& chunks) const {
+  const Scope scope(chunks, "spectrum");
   // Mirrored samples go to the right only: the context stands on the left.
-  const Tensor signal = chunk.reflect_pad({{0, 0}, {0, sizes_.context}}).unsqueeze(1);
+  const Tensor signal = chunks.reflect_pad({{0, 0}, {0, sizes_.context}}).unsqueeze(1);
   const std::vector<Tensor> parts = conv1d(signal, stft_basis_, {}, {.stride = sizes_.stride}).chunk(1, 2);
   const Tensor& real = parts[0];
   const Tensor& imaginary = parts[1];
   return sqrt(real * real + imaginary * imaginary);
+}
+
+Tensor Silero::folded_spectrum(const Tensor& chunks) const {
+  const Scope scope(chunks, "spectrum");
+  const int64_t size = stft_basis_.dim(2).constant(), half = size / 2, quarter = size / 4, bins = half + 1;
+  const Tensor basis = stft_basis_.squeeze(1);  // [2 bins, size]
+  const Tensor window = basis.slice(0, 0, 1);   // Its first row: cos 0 = 1.
+  const Tensor signal = chunks.reflect_pad({{0, 0}, {0, sizes_.context}});
+  const Tensor frames = signal.window(1, size, sizes_.stride);  // [n, 4, size]
+  const Tensor x = frames * window;
+  const Tensor middle = frames.slice(2, half, half + 1) * window.slice(1, half, half + 1);
+  // A cosine is the same at i and size - i and, but for the sign of odd bins, at half - i; a sine changes its sign at
+  // size - i. So for i = 1 .. quarter four elements share a weight.
+  const Tensor first = x.slice(2, 1, quarter + 1), fourth = x.slice(2, size - quarter, size).flip({2});
+  const Tensor second = x.slice(2, quarter, half).flip({2}), third = x.slice(2, half + 1, half + quarter + 1);
+  const Tensor sum = first + fourth, mirrored_sum = second + third;
+  const Tensor difference = first - fourth, mirrored_difference = second - third;
+  // At i = quarter elements meet themselves.
+  std::vector<float> share(static_cast<size_t>(quarter), 1.0f);
+  share.back() = 0.5f;
+  const Tensor waves = basis.slice(1, 1, quarter + 1) / window.slice(1, 1, quarter + 1) *
+                       Tensor::constant<float>({quarter}, share);  // [2 bins, quarter]
+  const auto every_second = [&](int64_t begin, int64_t end) { return waves.slice(0, begin, end, 2); };
+  const auto magnitude = [](const Tensor& real, const Tensor& imaginary) {
+    return sqrt(real * real + imaginary * imaginary);
+  };
+  const Tensor even_bins = magnitude(linear(sum + mirrored_sum, every_second(0, half)) + middle,
+                                     linear(difference - mirrored_difference, every_second(bins, bins + half)));
+  const Tensor odd_bins = magnitude(linear(sum - mirrored_sum, every_second(1, half)) - middle,
+                                    linear(difference + mirrored_difference, every_second(bins + 1, bins + half)));
+  // The last bin has no imaginary part, and would need a vector of its own in the products.
+  const Tensor last_bin = abs(((sum + mirrored_sum) * waves.slice(0, half, bins)).sum({2}, true) + middle);
+  return concat({even_bins, odd_bins, last_bin}, 2).permute({0, 2, 1});
 }
 
 Silero::Step Silero::step(const Tensor& chunk, const Tensor& h, const Tensor& c) const {
@@ -63,21 +158,44 @@ Silero::Step Silero::step(const Tensor& chunk, const Tensor& h, const Tensor& c)
     throw TensorError(concat("Silero VAD at ", sample_rate_, " Hz takes a chunk of shape [1, ", sizes_.chunk(), "] (",
                              sizes_.context, " samples of context and ", sizes_.window, " new ones), not ",
                              text(chunk.shape())));
-  Tensor x = spectrum(chunk);                                            // [1, 129 or 65, 4]
-  x = convolve("conv1", x, conv1_weight_, conv1_bias_, {.padding = 1});  // [1, 128, 4]
+  const Tensor x = features(spectrum(chunk), conv1_weight_, false);
+  const LstmOutput state = lstm_cell(x, h, c, lstm_weight_ih_, lstm_weight_hh_, lstm_bias_ih_, lstm_bias_hh_);
+  return {probability(state.h), state};
+}
+
+Tensor Silero::features(const Tensor& magnitudes, const Tensor& conv1_weight, bool many) const {
+  const auto convolve = many ? convolve_pieces : convolve_whole;
+  Tensor x = convolve("conv1", magnitudes, conv1_weight, conv1_bias_, {.padding = 1});  // [n, 128, 4]
   // The second layer of v6 adds large terms that nearly cancel: in f32 its rounding errors would show in the fifth
   // decimal of the probability of quiet sound (1.0e-5 at 16 kHz, 4.5e-5 at 8 kHz, where the next two layers matter as
   // well).
-  x = convolve("conv2", x.cast(DType::kF64), conv2_weight_, conv2_bias_, {.stride = 2, .padding = 1});  // [1, 64, 2]
+  x = convolve("conv2", x.cast(DType::kF64), conv2_weight_, conv2_bias_, {.stride = 2, .padding = 1});  // [n, 64, 2]
   if (sample_rate_ != 8000) x = x.cast(DType::kF32);
-  x = convolve("conv3", x, conv3_weight_, conv3_bias_, {.stride = 2, .padding = 1});  // [1, 64, 1]
-  x = convolve("conv4", x, conv4_weight_, conv4_bias_, {.padding = 1});               // [1, 128, 1]
-  x = x.cast(DType::kF32).squeeze(2);
-  const LstmOutput state = lstm_cell(x, h, c, lstm_weight_ih_, lstm_weight_hh_, lstm_bias_ih_, lstm_bias_hh_);
-  const Scope scope(x, "decoder");
+  x = convolve("conv3", x, conv3_weight_, conv3_bias_, {.stride = 2, .padding = 1});  // [n, 64, 1]
+  x = convolve("conv4", x, conv4_weight_, conv4_bias_, {.padding = 1});               // [n, 128, 1]
+  return x.cast(DType::kF32).squeeze(2);
+}
+
+Tensor Silero::probability(const Tensor& h) const {
+  const Scope scope(h, "decoder");
   // The state that goes on is the one before this relu.
-  const Tensor speech = sigmoid(conv1d(relu(state.h).unsqueeze(2), final_weight_, final_bias_));  // [1, 1, 1]
-  return {speech.mean({2}), state};
+  return sigmoid(conv1d(relu(h).unsqueeze(2), final_weight_, final_bias_)).mean({2});
+}
+
+Tensor Silero::gates(const Tensor& samples, const Dim& windows) const {
+  if (!same(samples.shape(), Shape{windows * sizes_.window + sizes_.context}))
+    throw TensorError(concat("Silero VAD at ", sample_rate_, " Hz takes ", sizes_.context, " samples of context and ",
+                             windows.text(), " windows of ", sizes_.window, ", not samples of shape ",
+                             text(samples.shape())));
+  const Tensor chunks = samples.window(0, sizes_.chunk(), sizes_.window);
+  const Tensor x = has_fourier_basis_ ? features(folded_spectrum(chunks), by_parity(conv1_weight_), true)
+                                      : features(spectrum(chunks), conv1_weight_, true);
+  return linear(x, lstm_weight_ih_, lstm_bias_ih_ + lstm_bias_hh_);
+}
+
+Silero::Step Silero::step_from_gates(const Tensor& gates, const Tensor& h, const Tensor& c) const {
+  const LstmOutput state = lstm_cell(gates, h, c, lstm_weight_hh_);
+  return {probability(state.h), state};
 }
 
 Tensor Silero::forward_chunk(const Tensor& chunk, const Tensor& h, const Tensor& c) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "core/models/silero_weights.h"
 #include "core/tensor/nn.h"
@@ -23,6 +24,9 @@ inline constexpr int64_t kSileroHidden = 128;
 
 /// For 16000 or 8000 Hz; kInvalidArgument for any other rate.
 Result<SileroSizes> silero_sizes(int64_t sample_rate);
+
+/// kNonFinite for a window without a finite probability: its number, its size, and what was heard of it.
+tl::unexpected<JitError> silero_overflow(std::span<const float> frame, int64_t number, int64_t window);
 
 /// Silero VAD v5 or v6 at 16 or 8 kHz: the probability that a chunk of 32 ms holds speech. The graph is the same for
 /// both versions and rates; only weights and sizes differ.
@@ -47,12 +51,26 @@ class Silero {
   /// The same as one tensor [1, 257]: probability, h, c.
   Tensor forward_chunk(const Tensor& chunk, const Tensor& h, const Tensor& c) const;
 
+  /// Everything of `windows` steps that needs no state, at once. samples [context + windows * window]: what stands
+  /// before the first window (zeros at the start of a recording), and the windows. Gives the gates [windows, 512] for
+  /// `step_from_gates`. Sums are taken in another order than in `step`.
+  Tensor gates(const Tensor& samples, const Dim& windows) const;
+  /// The rest of a step: gates [1, 512] is a row of `gates`.
+  Step step_from_gates(const Tensor& gates, const Tensor& h, const Tensor& c) const;
+
  private:
-  /// Magnitudes of the spectrum of 4 overlapping windows: [1, bins, 4].
-  Tensor spectrum(const Tensor& chunk) const;
+  /// Magnitudes of the spectrum of 4 overlapping windows: [n, bins, 4] of chunks [n, chunk].
+  Tensor spectrum(const Tensor& chunks) const;
+  /// The same in a quarter of the multiplications, for a basis that is a windowed Fourier transform; in the order of
+  /// `by_parity`.
+  Tensor folded_spectrum(const Tensor& chunks) const;
+  /// The four convolutions: [n, 128] of magnitudes in the order of the first one's weight; `many` chunks or one.
+  Tensor features(const Tensor& magnitudes, const Tensor& conv1_weight, bool many) const;
+  Tensor probability(const Tensor& h) const;
 
   int64_t sample_rate_;
   SileroSizes sizes_;
+  bool has_fourier_basis_;
   Tensor stft_basis_;
   Tensor conv1_weight_, conv1_bias_, conv2_weight_, conv2_bias_;
   Tensor conv3_weight_, conv3_bias_, conv4_weight_, conv4_bias_;

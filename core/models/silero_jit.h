@@ -29,4 +29,28 @@ struct SileroStreamJit : Wrapper<SileroStreamJit, Silero> {
   }
 };
 
+/// The part of up to 64 steps of Silero VAD that needs no state, at once; see Silero::gates.
+struct SileroGatesJit : Wrapper<SileroGatesJit, Silero> {
+  static constexpr const char* kSessionName = "Silero VAD gates";
+  using Wrapper::Wrapper;
+  TANDEM_VAR(w, 1, 64)
+  TANDEM_INPUT(samples, f32, this->model().sizes().context + w * this->model().sizes().window)
+  TANDEM_OUTPUT(gates, f32)
+  TANDEM_BUILD(samples, w) { return {as_gates(model.gates(samples, w))}; }
+};
+
+/// The rest of a step, from a row of gates; the state stays in the plan.
+struct SileroScanJit : Wrapper<SileroScanJit, Silero> {
+  static constexpr const char* kSessionName = "Silero VAD scan";
+  using Wrapper::Wrapper;
+  TANDEM_INPUT(gates, f32, 1, 4 * kSileroHidden)
+  TANDEM_STATE(h, f32, 1, kSileroHidden)
+  TANDEM_STATE(c, f32, 1, kSileroHidden)
+  TANDEM_OUTPUT(probability, f32)
+  TANDEM_BUILD(gates, h, c) {
+    const Silero::Step step = model.step_from_gates(gates, h, c);
+    return {as_probability(step.probability), as_h(step.state.h), as_c(step.state.c)};
+  }
+};
+
 }  // namespace tandem

@@ -42,17 +42,8 @@ Result<float> SileroVad::run_frame(std::span<const float> frame) {
   const auto probability = jit_.probability_view<float>();
   if (!probability) return tl::unexpected<JitError>(probability.error());
   const float value = (*probability)[0];
-  if (!std::isfinite(value)) return overflow(frame);
+  if (!std::isfinite(value)) return silero_overflow(frame, framer_.window_count(), window());
   return value;
-}
-
-tl::unexpected<JitError> SileroVad::overflow(std::span<const float> frame) const {
-  float largest = 0;
-  for (const float sample : frame) largest = std::max(largest, std::fabs(sample));
-  const int64_t window = framer_.window_count();
-  return fail(ErrorCode::kNonFinite, concat("window ", window, " (from sample ", window * this->window(),
-                                            " on) has no finite probability: its samples reach ", largest,
-                                            " and the network overflows; scale them to -1 to 1"));
 }
 
 Result<void> SileroVad::push(std::span<const float> samples, std::vector<float>& probabilities) {

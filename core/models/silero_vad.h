@@ -92,7 +92,6 @@ class SileroVad {
 
   Result<void> check(std::span<const float> samples) const;
   Result<float> run_frame(std::span<const float> frame);
-  tl::unexpected<JitError> overflow(std::span<const float> frame) const;
   template <typename OnProbability>
   bool run(std::span<const float> frame, OnProbability&& on_probability, Result<void>& result) {
     const Result<float> probability = run_frame(frame);

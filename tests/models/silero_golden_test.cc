@@ -11,6 +11,7 @@
 #include "core/audio/segmentation.h"
 #include "core/audio/vad_iterator.h"
 #include "core/base/bits.h"
+#include "core/models/silero_offline.h"
 #include "tests/support/golden.h"
 #include "tests/support/native_kernels.h"
 #include "tests/support/silero_stepper.h"
@@ -188,6 +189,86 @@ TEST_P(SileroGolden, ReproducibleGivesTheSameBitsEverywhere) {
     for (size_t i = 1; i < native.size(); ++i) EXPECT_TRUE(bits_of(native[i].run(samples)) == whole) << machines[i].isa;
     EXPECT_TRUE(bits_of(wasm.run(samples)) == whole) << "WebAssembly";
     EXPECT_TRUE(bits_of(interpreter.run(samples, kInterpretedWindows)) == begin) << "interpreter";
+  }
+}
+
+SileroOffline make_offline(const Model& model, std::shared_ptr<Backend> backend, const std::string& isa,
+                           Numerics numerics) {
+  PrepareConfig config;
+  config.backend = std::move(backend);
+  config.isa = isa;
+  config.numerics = numerics;
+  config.threads = 1;
+  auto detector = SileroOffline::create(testing::silero_weights(model.version, model.sample_rate), config);
+  if (!detector) throw std::runtime_error(detector.error().text());
+  return std::move(*detector);
+}
+
+/// The whole clips, or their first `windows`.
+void expect_offline_goldens(const Model& model, SileroOffline detector, size_t windows = SIZE_MAX) {
+  const json golden = testing::golden_json(model.golden());
+  double worst = 0;
+  for (const json& clip : golden["clips"]) {
+    SCOPED_TRACE(clip["id"].get<std::string>());
+    const std::vector<double> expected = testing::numbers_of(clip["probs"]);
+    const std::vector<float> samples = testing::silero_clip(clip["id"]);
+    const size_t length = windows < expected.size() ? windows * static_cast<size_t>(detector.window()) : samples.size();
+    const auto found = detector.probabilities(std::span<const float>(samples).first(length));
+    ASSERT_TRUE(found.has_value()) << found.error().text();
+    ASSERT_EQ(found->size(), std::min(windows, expected.size()));
+    for (size_t i = 0; i < found->size(); ++i) {
+      const double difference = std::fabs(static_cast<double>((*found)[i]) - expected[i]);
+      worst = std::max(worst, difference);
+      EXPECT_LE(difference, 2e-5) << "window " << i;
+    }
+    if (found->size() == expected.size()) expect_segments(*found, clip, model.sample_rate);
+  }
+  std::printf("    largest difference of a probability: %.2g\n", worst);
+}
+
+TEST_P(SileroGolden, OfflineNativeOnEveryInstructionSet) {
+  for (const Numerics numerics : {Numerics::kFast, Numerics::kReproducible}) {
+    for (const Capabilities& capabilities : test::native_instruction_sets()) {
+      SCOPED_TRACE(capabilities.isa);
+      expect_offline_goldens(GetParam(), make_offline(GetParam(), native_backend(), capabilities.isa, numerics));
+    }
+  }
+}
+
+TEST_P(SileroGolden, OfflineInterpreter) {
+  expect_offline_goldens(
+      GetParam(), make_offline(GetParam(), std::make_shared<InterpreterBackend>(), "interpreter", Numerics::kFast),
+      kInterpretedWindows);
+}
+
+TEST_P(SileroGolden, OfflineWebAssemblyInNode) {
+  expect_offline_goldens(GetParam(), make_offline(GetParam(), node_backend(), "", Numerics::kFast));
+}
+
+TEST_P(SileroGolden, OfflineReproducibleGivesTheSameBitsEverywhere) {
+  const auto on = [&](std::shared_ptr<Backend> backend, const std::string& isa) {
+    return make_offline(GetParam(), std::move(backend), isa, Numerics::kReproducible);
+  };
+  std::vector<std::pair<std::string, SileroOffline>> machines;
+  for (const Capabilities& machine : test::native_instruction_sets())
+    machines.emplace_back(machine.isa, on(native_backend(), machine.isa));
+  machines.emplace_back("WebAssembly", on(node_backend(), ""));
+  SileroOffline interpreter = on(std::make_shared<InterpreterBackend>(), "interpreter");
+  const auto bits = [](SileroOffline& detector, std::span<const float> samples) {
+    std::vector<uint32_t> result;
+    const std::vector<float> probabilities = detector.probabilities(samples).value();
+    for (const float value : probabilities) result.push_back(bit_cast<uint32_t>(value));
+    return result;
+  };
+  const json golden = testing::golden_json(GetParam().golden());
+  for (const json& clip : golden["clips"]) {
+    SCOPED_TRACE(clip["id"].get<std::string>());
+    const std::vector<float> samples = testing::silero_clip(clip["id"]);
+    const std::vector<uint32_t> whole = bits(machines[0].second, samples);
+    for (auto& [name, detector] : machines) EXPECT_TRUE(bits(detector, samples) == whole) << name;
+    const size_t begin = std::min(samples.size(), kInterpretedWindows * static_cast<size_t>(interpreter.window()));
+    const std::span<const float> first = std::span<const float>(samples).first(begin);
+    EXPECT_TRUE(bits(interpreter, first) == bits(machines[0].second, first)) << "interpreter";
   }
 }
 

@@ -1,0 +1,106 @@
+#include "core/models/silero_offline.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/models/silero_vad.h"
+#include "tests/support/golden.h"
+#include "tests/support/native_kernels.h"
+#include "tests/support/silero_stepper.h"
+
+namespace tandem {
+namespace {
+
+PrepareConfig native_config() {
+  static const std::shared_ptr<Backend> backend = test::uncached_backend();
+  PrepareConfig config;
+  config.backend = backend;
+  config.threads = 1;
+  return config;
+}
+
+SileroOffline make_offline(const SileroWeights& weights) {
+  auto detector = SileroOffline::create(weights, native_config());
+  if (!detector) throw std::runtime_error(detector.error().text());
+  return std::move(*detector);
+}
+
+std::vector<float> streamed(const SileroWeights& weights, std::span<const float> samples) {
+  auto vad = SileroVad::create(weights, native_config());
+  if (!vad) throw std::runtime_error(vad.error().text());
+  std::vector<float> probabilities;
+  if (auto pushed = vad->push(samples, probabilities); !pushed) throw std::runtime_error(pushed.error().text());
+  if (auto flushed = vad->flush(probabilities); !flushed) throw std::runtime_error(flushed.error().text());
+  return probabilities;
+}
+
+void expect_near(const std::vector<float>& found, const std::vector<float>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-5) << "window " << i;
+}
+
+TEST(SileroOffline, RecordingsOfAnyLengthGiveTheProbabilitiesOfTheStream) {
+  const SileroWeights weights = testing::silero_weights("v6", 16000);
+  SileroOffline detector = make_offline(weights);
+  const std::vector<float> clip = testing::silero_clip("p16-long");
+  const size_t block = 64 * 512;
+  for (const size_t length : {size_t{0}, size_t{1}, size_t{63}, size_t{511}, size_t{512}, size_t{513}, block - 1, block,
+                              block + 1, block + 64, 2 * block + 5000}) {
+    SCOPED_TRACE(length);
+    const std::span<const float> samples = std::span<const float>(clip).first(std::min(length, clip.size()));
+    int64_t done = 0;
+    const auto found = detector.probabilities(samples, [&](int64_t windows) {
+      EXPECT_GT(windows, done);
+      done = windows;
+    });
+    ASSERT_TRUE(found.has_value()) << found.error().text();
+    EXPECT_EQ(done, static_cast<int64_t>(found->size()));
+    expect_near(*found, streamed(weights, samples));
+  }
+}
+
+TEST(SileroOffline, RefusesSamplesThatAreNoNumbersAndGoesOn) {
+  const SileroWeights weights = testing::silero_weights("v6", 16000);
+  SileroOffline detector = make_offline(weights);
+  const std::vector<float> clip = testing::silero_clip("p16-goforward");
+  std::vector<float> bad = clip;
+  bad[40000] = std::numeric_limits<float>::quiet_NaN();
+  const auto refused = detector.probabilities(bad);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kNonFinite);
+  EXPECT_NE(refused.error().message.find("40000"), std::string::npos) << refused.error().message;
+  bad[40000] = 3e38f;
+  const auto overflowed = detector.probabilities(bad);
+  ASSERT_FALSE(overflowed.has_value());
+  EXPECT_EQ(overflowed.error().code, ErrorCode::kNonFinite);
+  EXPECT_NE(overflowed.error().message.find("window 78 (from sample 39936 on)"), std::string::npos)
+      << overflowed.error().message;
+  expect_near(detector.probabilities(clip).value(), streamed(weights, clip));
+}
+
+TEST(SileroOffline, AnyBasisIsTakenAsItIs) {
+  SileroWeights weights = testing::silero_weights("v6", 16000);
+  std::vector<float> basis = weights.stft_basis.values<float>().value();
+  for (size_t i = 0; i < basis.size(); i++) basis[i] += 0.02f * std::sin(static_cast<float>(i % 9973));
+  weights.stft_basis.bytes = std::as_bytes(std::span<const float>(basis));
+  const std::vector<float> clip = testing::silero_clip("p16-goforward");
+  const std::vector<float> expected = streamed(weights, clip);
+  expect_near(make_offline(weights).probabilities(clip).value(), expected);
+  const std::vector<float> original = streamed(testing::silero_weights("v6", 16000), clip);
+  float difference = 0;
+  for (size_t i = 0; i < original.size(); i++) difference = std::max(difference, std::fabs(original[i] - expected[i]));
+  EXPECT_GT(difference, 1e-3f) << "the changed basis changes nothing";
+}
+
+TEST(SileroOffline, OtherRatesAreRefused) {
+  SileroWeights weights = testing::silero_weights("v6", 16000);
+  weights.sample_rate = 44100;
+  const auto detector = SileroOffline::create(weights, native_config());
+  ASSERT_FALSE(detector.has_value());
+  EXPECT_EQ(detector.error().code, ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace tandem
