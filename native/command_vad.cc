@@ -7,8 +7,8 @@
 #include "core/base/text.h"
 #include "native/command.h"
 #include "native/progress.h"
+#include "native/recording_detector.h"
 #include "native/resample.h"
-#include "native/silero_target.h"
 #include "native/sound_file.h"
 #include "native/tool_options.h"
 
@@ -85,8 +85,8 @@ class VadCommand {
     found.sample_rate = sound.sample_rate;
     found.samples = static_cast<int64_t>(sound.samples.size());
     found.model_rate = sound.sample_rate == 8000 ? 8000 : 16000;
-    auto vad = model_for(*found.model_rate);
-    if (!vad) return of_file(file, vad.error());
+    auto detector = detector_for(*found.model_rate);
+    if (!detector) return of_file(file, detector.error());
     const Clock::time_point start = Clock::now();
     std::vector<float> samples = std::move(sound.samples);
     if (sound.sample_rate != *found.model_rate && !samples.empty()) {
@@ -94,38 +94,33 @@ class VadCommand {
       if (!resampled) return of_file(file, resampled.error());
       samples = std::move(*resampled);
     }
-    if (auto done = run_model(**vad, samples, found); !done) return of_file(file, done.error());
+    const double prepared_before = (*detector)->prepare_seconds();
+    ProgressBar progress(file);
+    auto probabilities =
+        (*detector)->probabilities(samples, [&](int64_t done, int64_t total) { progress.show(done, total); });
+    if (!probabilities) return of_file(file, probabilities.error());
+    found.probabilities = std::move(*probabilities);
     auto report = segment_saved(found, segment_.segmentation);
-    compute_seconds_ += seconds_since(start);
+    const double preparing = (*detector)->prepare_seconds() - prepared_before;
+    prepare_seconds_ += preparing;
+    compute_seconds_ += seconds_since(start) - preparing;
     sound_seconds_ += static_cast<double>(found.samples) / static_cast<double>(found.sample_rate);
     return report;
   }
 
-  Result<void> run_model(SileroVad& vad, std::span<const float> samples, SavedProbabilities& found) {
-    if (auto reset = vad.reset(); !reset) return reset;
-    ProgressBar progress(found.file);
-    const auto keep = [&](float probability) { found.probabilities.push_back(static_cast<double>(probability)); };
-    constexpr size_t kPiece = 16384;
-    for (size_t at = 0; at < samples.size(); at += kPiece) {
-      const auto piece = samples.subspan(at, std::min(kPiece, samples.size() - at));
-      if (auto pushed = vad.push(piece, keep); !pushed) return pushed;
-      progress.show(static_cast<int64_t>(at), static_cast<int64_t>(samples.size()));
-    }
-    return vad.flush(keep);
-  }
-
-  Result<SileroVad*> model_for(int64_t rate) {
-    auto& model = models_[rate];
-    if (!model) {
+  Result<RecordingDetector*> detector_for(int64_t rate) {
+    auto& detector = detectors_[rate];
+    if (!detector) {
       const Clock::time_point start = Clock::now();
-      model = std::make_unique<Result<SileroVad>>(load_silero(version_, rate, weights_, config_));
+      detector =
+          std::make_unique<Result<RecordingDetector>>(RecordingDetector::create(version_, rate, weights_, config_));
       prepare_seconds_ += seconds_since(start);
-      if (!*model) return tl::unexpected<JitError>(model->error());
+      if (!*detector) return tl::unexpected<JitError>(detector->error());
     }
     // The reason may be long, and was told with the first file.
-    if (!*model)
-      return fail(model->error().code, concat("the model for ", rate, " Hz could not be loaded, as said before"));
-    return &**model;
+    if (!*detector)
+      return fail(detector->error().code, concat("the model for ", rate, " Hz could not be loaded, as said before"));
+    return &**detector;
   }
 
   std::vector<std::string> files_;
@@ -136,7 +131,7 @@ class VadCommand {
   TargetOptions target_;
   SegmentOptions segment_;
   PrepareConfig config_;
-  std::map<int64_t, std::unique_ptr<Result<SileroVad>>> models_;
+  std::map<int64_t, std::unique_ptr<Result<RecordingDetector>>> detectors_;
   double prepare_seconds_ = 0, compute_seconds_ = 0, sound_seconds_ = 0;
 };
 

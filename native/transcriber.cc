@@ -5,7 +5,6 @@
 
 #include "core/base/text.h"
 #include "native/resample.h"
-#include "native/silero_target.h"
 
 namespace tandem {
 
@@ -17,16 +16,12 @@ Result<Transcriber> Transcriber::create(SpeechModel model, TranscriberOptions op
 }
 
 Result<std::vector<double>> Transcriber::speech_probabilities(std::span<const float> samples) {
-  if (!vad_) {
-    TANDEM_TRY(loaded, load_silero(options_.vad_version, recognizer_.sample_rate(), options_.vad_weights, config_));
-    vad_.emplace(std::move(loaded));
+  if (!detector_) {
+    TANDEM_TRY(loaded, RecordingDetector::create(options_.vad_version, recognizer_.sample_rate(), options_.vad_weights,
+                                                 config_));
+    detector_.emplace(std::move(loaded));
   }
-  if (auto reset = vad_->reset(); !reset) return tl::unexpected<JitError>(reset.error());
-  std::vector<double> probabilities;
-  const auto keep = [&](float probability) { probabilities.push_back(static_cast<double>(probability)); };
-  if (auto done = vad_->push(samples, keep); !done) return tl::unexpected<JitError>(done.error());
-  if (auto done = vad_->flush(keep); !done) return tl::unexpected<JitError>(done.error());
-  return probabilities;
+  return detector_->probabilities(samples);
 }
 
 Result<std::vector<SpeechPiece>> Transcriber::split(std::span<const float> samples, const OnProgress& on_progress) {

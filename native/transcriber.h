@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/models/piece_recognizer.h"
-#include "core/models/silero_vad.h"
+#include "native/recording_detector.h"
 #include "native/sound_file.h"
 #include "native/speech_files.h"
 #include "native/transcript_output.h"
@@ -69,7 +69,7 @@ class Transcriber {
   Vocabulary vocabulary_;
   TranscriberOptions options_;
   PrepareConfig config_;
-  std::optional<SileroVad> vad_;
+  std::optional<RecordingDetector> detector_;
   std::deque<Recording> recordings_;
   std::vector<Waiting> waiting_;
 };

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "core/audio/segmentation.h"
 #include "core/models/silero_vad.h"
+#include "native/recording_detector.h"
 #include "tests/support/golden.h"
 #include "tests/support/native_kernels.h"
 #include "tests/support/silero_stepper.h"
@@ -92,6 +94,36 @@ TEST(SileroOffline, AnyBasisIsTakenAsItIs) {
   float difference = 0;
   for (size_t i = 0; i < original.size(); i++) difference = std::max(difference, std::fabs(original[i] - expected[i]));
   EXPECT_GT(difference, 1e-3f) << "the changed basis changes nothing";
+}
+
+TEST(RecordingDetector, LongRecordingsHaveTheSegmentsOfTheStream) {
+  const std::vector<float> clip = testing::silero_clip("p16-long");
+  std::vector<float> samples;
+  while (samples.size() < static_cast<size_t>(512 * SileroOffline::kFewestWindows))
+    samples.insert(samples.end(), clip.begin(), clip.end());
+  auto detector = RecordingDetector::create("v6", 16000, testing::silero_onnx_path("v6"), native_config());
+  ASSERT_TRUE(detector.has_value()) << detector.error().text();
+  // A short one first, then a long one: both kinds of plan.
+  ASSERT_EQ(detector->probabilities(clip).value().size(), (clip.size() + 511) / 512);
+  int64_t done = 0;
+  const auto progress = [&](int64_t now, int64_t total) {
+    EXPECT_LE(done, now);
+    EXPECT_EQ(total, static_cast<int64_t>(samples.size()));
+    done = now;
+  };
+  const std::vector<double> found = detector->probabilities(samples, progress).value();
+  const std::vector<float> expected = streamed(testing::silero_weights("v6", 16000), samples);
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-5) << "window " << i;
+  const auto segments = [&](const std::vector<double>& probabilities) {
+    std::vector<std::pair<int64_t, int64_t>> places;
+    const auto all =
+        speech_timestamps(probabilities, static_cast<int64_t>(samples.size()), 16000, SegmentationOptions()).value();
+    for (const SpeechSegment& segment : all) places.emplace_back(segment.start, segment.end);
+    return places;
+  };
+  EXPECT_GT(segments(found).size(), 10u);
+  EXPECT_EQ(segments(found), segments({expected.begin(), expected.end()}));
 }
 
 TEST(SileroOffline, OtherRatesAreRefused) {
