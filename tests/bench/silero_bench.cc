@@ -1,11 +1,14 @@
-// One step of Silero VAD v5 at 16 kHz: the engine at every instruction set, beside the same work written by hand and
-// beside onnxruntime, all in alternation in one process.
+// One step of Silero VAD v5 at 16 kHz: the engine at every instruction set, and on a whole recording, beside the same
+// work written by hand and beside onnxruntime, all in alternation in one process.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 
 #include "backends/clang/clang_backend.h"
 #include "core/base/text.h"
+#include "core/models/silero_offline.h"
 #include "tests/bench/contest.h"
 #include "tests/bench/onnxruntime_peer.h"
 #include "tests/bench/silero_plan.h"
@@ -15,6 +18,49 @@
 
 namespace tandem::bench {
 namespace {
+
+/// Windows of the recording that a whole-recording detector is measured on: times are divided by them.
+constexpr size_t kRecorded = 320;
+
+std::vector<float> recording() {
+  std::vector<float> samples(kRecorded * 512);
+  for (size_t i = 0; i < samples.size(); i++) {
+    const auto at = static_cast<float>(i);
+    samples[i] = 0.3f * std::sin(at * 0.05f) + 0.1f * std::sin(at * at * 1e-6f);
+  }
+  return samples;
+}
+
+template <typename T>
+T value_of(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().text());
+  return std::move(*result);
+}
+
+SileroOffline offline_detector(const SileroWeights& weights, std::shared_ptr<Backend> backend, Numerics numerics) {
+  PrepareConfig config;
+  config.backend = std::move(backend);
+  config.numerics = numerics;
+  config.threads = 1;
+  return value_of(SileroOffline::create(weights, config));
+}
+
+/// The whole recording must give what its windows give one by one.
+void check(SileroOffline& detector, Plan& plan, const std::vector<float>& samples) {
+  const std::vector<float> found = value_of(detector.probabilities(samples));
+  std::vector<float> chunk(576);
+  const auto forget = [&plan] {
+    for (const size_t state : {1, 2}) std::memset(plan.input_data(state), 0, kSileroHidden * sizeof(float));
+  };
+  forget();
+  for (size_t i = 0; i < kRecorded; i++) {
+    std::copy_n(samples.begin() + static_cast<std::ptrdiff_t>(512 * i), 512, chunk.begin() + 64);
+    if (!(std::abs(silero_step(plan, chunk.data()) - found[i]) < 1e-5f))
+      throw std::runtime_error("the whole recording disagrees with its windows");
+    std::copy_n(chunk.end() - 64, 64, chunk.begin());
+  }
+  forget();
+}
 
 void run(Report& report) {
   const SileroWeights weights = testing::silero_weights("v5", 16000);
@@ -38,6 +84,15 @@ void run(Report& report) {
       contenders.push_back({concat(isa, " ", name_of(numerics)),
                             [&chunk, plan = plans.back().get()] { silero_step(*plan, chunk.data()); }});
     }
+  std::vector<SileroOffline> detectors;
+  const std::vector<float> samples = recording();
+  for (Numerics numerics : {Numerics::kFast, Numerics::kReproducible}) {
+    detectors.push_back(offline_detector(weights, backend, numerics));
+    check(detectors.back(), *plans.front(), samples);
+  }
+  for (size_t i = 0; i < detectors.size(); i++)
+    contenders.push_back({concat("whole recording, ", name_of(i == 0 ? Numerics::kFast : Numerics::kReproducible)),
+                          [&samples, detector = &detectors[i]] { value_of(detector->probabilities(samples)); }});
   std::string reason;
   const auto peer = OnnxruntimeSilero::make(testing::silero_onnx_path("v5"), reason);
   if (peer)
@@ -56,13 +111,16 @@ void run(Report& report) {
   for (float answer : answers)
     if (!(std::abs(answer - answers[0]) < 1e-4f)) throw std::runtime_error("the contenders disagree");
 
-  const std::vector<Timing> timings = compete(contenders, 50, 1500);
+  std::vector<Timing> timings = compete(contenders, 50, 3000);
+  for (Timing& timing : timings)
+    if (timing.name.starts_with("whole recording")) timing.median /= kRecorded, timing.minimum /= kRecorded;
   for (const Timing& timing : timings)
     report.row(timing.name,
                {{"median us", timing.median},
                 {"min us", timing.minimum},
                 {"x hand16", ratio(timing, timings[0])},
                 {"min x hand16", timing.minimum / timings[0].minimum},
+                {"step / this", ratio(timings[3], timing)},
                 {"ort / this", peer ? nlohmann::json(ratio(timings.back(), timing)) : nlohmann::json("-")}});
   for (size_t i = 3; i + 1 < 3 + plans.size(); i += 2)
     report.note(concat(timings[i].name, ": reproducible costs ",
