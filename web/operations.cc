@@ -101,6 +101,10 @@ Tensor where_of(const Tensor& condition, const Operand& x, const Operand& y) {
 Tensor softmax_of(const Tensor& x, int axis, const Tensor& lengths) {
   return lengths.empty() ? softmax(x, axis) : softmax(x, axis, lengths);
 }
+LstmOutput lstm_cell_of(const Tensor& x, const Tensor& h, const Tensor& c, const Tensor& w_ih, const Tensor& w_hh,
+                        const Tensor& b_ih, const Tensor& b_hh) {
+  return lstm_cell(x, h, c, w_ih, w_hh, b_ih, b_hh);
+}
 
 Tensor conv1d_of(const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t stride, int64_t padding,
                  int64_t dilation, int64_t groups) {
@@ -204,7 +208,7 @@ void add_layers(std::vector<Operation>& all) {
        operation<&batch_norm>("batchNorm", "x mean variance weight bias eps=0.00001"), operation<&relu>("relu", "x"),
        operation<&leaky_relu>("leakyRelu", "x slope=0.01"), operation<&elu>("elu", "x alpha=1"),
        operation<&silu>("silu", "x"), operation<&gelu>("gelu", "x"), operation<&softplus>("softplus", "x"),
-       operation<&glu>("glu", "x axis"), operation<&lstm_cell>("lstmCell", "x h c wIh wHh bIh= bHh=", "h c")});
+       operation<&glu>("glu", "x axis"), operation<&lstm_cell_of>("lstmCell", "x h c wIh wHh bIh= bHh=", "h c")});
 }
 
 const std::vector<Operation>& operations() {
