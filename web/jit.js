@@ -1,12 +1,11 @@
 import { checkArray, checkDtype } from './dtypes.js';
 import { TandemError, checkKeys, describe, objectOf, sizeOf } from './errors.js';
-import { INPUT, KINDS, Names, OUTPUT, STATE, elementName, isArraySpec } from './jit_names.js';
+import { INPUT, KINDS, Names, OUTPUT, STATE, declarationOf, elementName, isArraySpec } from './jit_names.js';
 import { InputPort, Port } from './port.js';
 import { profiled } from './profile.js';
 import { Dim, Tensor } from './tensor.js';
 
 const BOUNDS = { max: 0, min: 1, fixed: 2 };
-const DECLARATIONS = ['name', 'model', 'vars', 'inputs', 'state', 'outputs', 'build'];
 
 /** A wrapper that is declared in JavaScript: see jit.d.ts. */
 export class Jit {
@@ -30,7 +29,7 @@ export class Jit {
     if (copied) {
       this.#adoptCopy(copied);
     } else {
-      this.#declare(objectOf('the declaration', declaration ?? null));
+      this.#declare(declarationOf(declaration));
     }
     engine.adopt(this);
   }
@@ -49,7 +48,6 @@ export class Jit {
   // Declarations.
 
   #declare(declaration) {
-    checkKeys('the declaration', declaration, DECLARATIONS);
     const { name = 'jit', model, vars, inputs, state, outputs, build } = declaration;
     if (typeof name !== 'string') throw new TandemError('InvalidArgument', `name is ${describe(name)}; it must be a string`);
     if (typeof build !== 'function') {

@@ -1,9 +1,20 @@
-import { TandemError, describe } from './errors.js';
+import { TandemError, checkKeys, describe, objectOf } from './errors.js';
 
 export const INPUT = 0;
 export const STATE = 1;
 export const OUTPUT = 2;
 export const KINDS = ['input', 'state', 'output'];
+
+const DECLARATIONS = ['name', 'model', 'vars', 'inputs', 'state', 'outputs', 'build'];
+
+/** What a wrapper is declared with. */
+export function declarationOf(value) {
+  if (value === undefined || value === null) {
+    throw new TandemError('InvalidArgument', `jit() got ${value}; it takes an object with ${DECLARATIONS.join(', ')}`);
+  }
+  checkKeys('what jit() got', objectOf('what jit() got', value), DECLARATIONS);
+  return value;
+}
 
 export function isArraySpec(spec) {
   return typeof spec === 'object' && spec !== null && spec.count !== undefined;

@@ -10,6 +10,13 @@ import { readSafetensors, weightsOf, writeSafetensors } from './safetensors.mjs'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 export const packageFolder = join(root, 'build/web/tandem');
+/** Ends the program with the command that builds the package in a folder, when there is none. */
+export function needPackage(folder = packageFolder) {
+  if (existsSync(join(folder, 'index.js')) && existsSync(join(folder, 'tandem.wasm'))) return;
+  console.error(`there is no JavaScript package in ${folder}; build it first: cmake --preset web && cmake --build --preset web`);
+  process.exit(2);
+}
+
 export const clipsFolder = join(root, 'build/native/clips');
 export const expectationsFolder = join(root, 'build/web/expectations');
 export const models = [['v5', 16000], ['v5', 8000], ['v6', 16000], ['v6', 8000]];

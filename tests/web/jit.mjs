@@ -238,7 +238,8 @@ function checkBuildErrors(engine, { same, refuses }) {
     prepare(({ x }) => x, { inputs: { x: { dtype: 'float', shape: [1] } } }));
   refuses('an unknown key', 'InvalidArgument', ['"input"', 'inputs'], () => engine.jit({ input: {}, build() {} }));
   refuses('no build', 'InvalidArgument', ['build'], () => engine.jit({}));
-  refuses('no declaration', 'InvalidArgument', ['declaration'], () => engine.jit());
+  refuses('no declaration', 'InvalidArgument', ['jit() got undefined', 'inputs', 'build'], () => engine.jit());
+  refuses('null as declaration', 'InvalidArgument', ['jit() got null'], () => engine.jit(null));
   refuses('too much memory', 'MemoryLimit', ['wrong'], () =>
     engine.jit({ name: 'wrong', inputs: { x: f32([1 << 20]) }, build: ({ x }) => x.neg() }).prepare({}, { memoryLimit: 1000 }));
   const again = engine.jit({ inputs: { x: null }, build: ({ x }) => x.reshape([6]) });

@@ -2,10 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as ort from 'onnxruntime-web';
-import { createEngine } from '../../../build/web/tandem/index.js';
 import { startServer } from '../../../demo/web/server.mjs';
 import { launch } from '../../browser/support.mjs';
-import { packageFolder, root, weightsPath } from '../../web/files.mjs';
+import { needPackage, packageFolder, root, weightsPath } from '../../web/files.mjs';
 import { measure } from './measure.mjs';
 
 function report(place, { isa, microseconds, prepareMs, largestDifference }) {
@@ -19,6 +18,8 @@ function report(place, { isa, microseconds, prepareMs, largestDifference }) {
   console.log(`  reproducible takes ${(microseconds.reproducible / microseconds.fast).toFixed(2)} of the time of fast`);
 }
 
+needPackage();
+const { createEngine } = await import('../../../build/web/tandem/index.js');
 const options = process.argv.includes('--short') ? { repetitions: 5, steps: 50 } : {};
 
 ort.env.wasm.numThreads = 1;

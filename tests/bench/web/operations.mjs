@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import binaryen from 'binaryen';
 import { startServer } from '../../../demo/web/server.mjs';
 import { launch } from '../../browser/support.mjs';
-import { packageFolder, root } from '../../web/files.mjs';
+import { needPackage, packageFolder, root } from '../../web/files.mjs';
 
 const folder = join(root, 'tests/bench/web/operations');
 const ACCUMULATORS = 12;
@@ -49,6 +49,7 @@ function print({ results, peak, peakOf }) {
   }
 }
 
+needPackage();
 if (!existsSync(join(folder, 'node_modules'))) execFileSync('npm', ['ci', '--ignore-scripts'], { cwd: folder, stdio: ['ignore', 2, 2] });
 const server = await startServer({
   '/': folder,

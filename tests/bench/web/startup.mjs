@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startServer } from '../../../demo/web/server.mjs';
 import { launch } from '../../browser/support.mjs';
-import { packageFolder, root } from '../../web/files.mjs';
+import { needPackage, packageFolder, root } from '../../web/files.mjs';
 
 // Looked up in the browser's cache before anything is kept there, and on the second visit what the first one kept.
 const STAGES = ['createEngine', 'weights', 'fetchKept', 'prepare', 'step', 'prepare', 'step', 'prepare', 'prepare',
@@ -21,6 +21,8 @@ const { values: options } = parseArgs({
     json: { type: 'boolean', default: false },
   },
 });
+
+needPackage(options.package);
 
 function median(values) {
   const sorted = [...values].sort((a, b) => a - b);
