@@ -110,9 +110,9 @@ Result<nlohmann::json> read_model_options(const std::string& path) {
 Result<std::optional<DType>> parse_weights_dtype(const BuiltInModel& model, const std::string& text) {
   if (text.empty()) return std::nullopt;
   const std::optional<DType> dtype = dtype_named(text == "int8" ? "i8" : text);
-  if (!dtype || text == "i8" ||
-      (*dtype != DType::kF32 && *dtype != DType::kF16 && *dtype != DType::kBF16 && *dtype != DType::kI8))
-    return fail(ErrorCode::kInvalidArgument, concat("--weights-dtype is \"", text, "\": use f32, f16, bf16 or int8"));
+  if (!dtype || (*dtype != DType::kF32 && *dtype != DType::kF16 && *dtype != DType::kBF16 && *dtype != DType::kI8))
+    return fail(ErrorCode::kInvalidArgument,
+                concat("--weights-dtype is \"", text, "\": use f32, f16, bf16 or i8 (int8 is the same)"));
   if (!model.seeded_weights)
     return fail(ErrorCode::kInvalidArgument,
                 concat("--weights-dtype is ", text, ", but the weights of ", model.name, " are kept as they are"));

@@ -57,8 +57,8 @@ struct BuiltInModel {
 const std::vector<BuiltInModel>& built_in_models();
 /// The options of a model in a JSON file: an object; empty without a path. kInvalidFormat, kNotFound.
 Result<nlohmann::json> read_model_options(const std::string& path);
-/// --weights-dtype: f32, f16, bf16 or int8; empty: as stored. kInvalidArgument for others, and for a model whose
-/// weights are kept as they are.
+/// --weights-dtype: f32, f16, bf16, i8 or int8, which is the same; empty: as stored. kInvalidArgument for others, and
+/// for a model whose weights are kept as they are.
 Result<std::optional<DType>> parse_weights_dtype(const BuiltInModel& model, const std::string& text);
 /// kInvalidArgument lists the names.
 Result<const BuiltInModel*> find_model(const std::string& name);

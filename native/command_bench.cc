@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -56,6 +57,23 @@ int64_t peak_memory() {
   return 0;
 }
 
+/// What a child process answers: its cost, or an error whose text follows.
+struct Answer {
+  bool failed = false;
+  ErrorCode code = ErrorCode::kRuntime;
+  FreshCost cost;
+};
+
+void send(int pipe, const Answer& answer, const std::string& text) {
+  std::string bytes(reinterpret_cast<const char*>(&answer), sizeof answer);
+  bytes += text;
+  for (size_t at = 0; at < bytes.size();) {
+    const ssize_t written = ::write(pipe, bytes.data() + at, bytes.size() - at);
+    if (written <= 0) return;
+    at += static_cast<size_t>(written);
+  }
+}
+
 /// Runs `work` in a fork of this process, which so far has only loaded its libraries, and hands back its result.
 Result<FreshCost> in_fresh_process(const std::function<Result<FreshCost>()>& work) {
   int ends[2];
@@ -64,25 +82,28 @@ Result<FreshCost> in_fresh_process(const std::function<Result<FreshCost>()>& wor
   if (child < 0) return fail(ErrorCode::kRuntime, "no child process could be started");
   if (child == 0) {
     const auto cost = work();
-    int code = kExitSuccess;
-    if (!cost)
-      code = report_error(cost.error());
-    else if (::write(ends[1], &*cost, sizeof *cost) != sizeof *cost)
-      code = kExitFailure;
-    ::_exit(code);
+    if (cost)
+      send(ends[1], {false, ErrorCode::kRuntime, *cost}, "");
+    else
+      send(ends[1], {true, cost.error().code, {}}, cost.error().message);
+    ::_exit(kExitSuccess);
   }
   ::close(ends[1]);
-  FreshCost cost;
-  const bool complete = ::read(ends[0], &cost, sizeof cost) == sizeof cost;
+  std::string bytes;
+  char part[4096];
+  for (ssize_t size = 0; (size = ::read(ends[0], part, sizeof part)) > 0;)
+    bytes.append(part, static_cast<size_t>(size));
   ::close(ends[0]);
   int status = 0;
   ::waitpid(child, &status, 0);
-  // The child has said what was wrong; here only whose fault it was.
-  const bool user_error = WIFEXITED(status) && WEXITSTATUS(status) == kExitUserError;
-  if (!complete)
-    return fail(user_error ? ErrorCode::kInvalidArgument : ErrorCode::kRuntime,
-                "the model could not be prepared in a child process");
-  return cost;
+  Answer answer;
+  if (bytes.size() < sizeof answer)
+    return fail(ErrorCode::kRuntime,
+                concat("the child process that prepared the model died",
+                       WIFSIGNALED(status) ? concat(" of signal ", WTERMSIG(status)) : "", " without an answer"));
+  std::memcpy(&answer, bytes.data(), sizeof answer);
+  if (answer.failed) return fail(answer.code, bytes.substr(sizeof answer));
+  return answer.cost;
 }
 
 double at(const std::vector<double>& sorted, double share) {
@@ -224,7 +245,7 @@ void add_bench_command(CLI::App& tool, int& exit_code) {
   command.add_option("--weights", state->weights,
                      "File or folder of weights; default: the installed npm package's, gigaam: random ones");
   command.add_option("--weights-dtype", state->weights_dtype,
-                     "What weights are kept as: f32, f16, bf16 or int8; default: as they are stored (gigaam models)");
+                     "What weights are kept as: f32, f16, bf16 or i8; default: as they are stored (gigaam models)");
   command.add_option("--vars", state->variables, "Sizes of the step, like b=1,t=569 (gigaam-mel, gigaam-e2e: n)");
   command.add_option("--config", state->options, "JSON file with options of the model");
   add_threads_option(command, state->target);

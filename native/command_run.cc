@@ -64,7 +64,7 @@ void add_run_command(CLI::App& tool, int& exit_code) {
   command.add_option("MODEL", state->model, "Name of the model, see below");
   command.add_option("--weights", state->weights, "File or folder of weights; default: the installed npm package's");
   command.add_option("--weights-dtype", state->weights_dtype,
-                     "What weights are kept as: f32, f16, bf16 or int8; default: as they are stored (gigaam models)");
+                     "What weights are kept as: f32, f16, bf16 or i8; default: as they are stored (gigaam models)");
   command.add_option("--inputs", state->inputs, "safetensors file with the inputs by name");
   command.add_option("--outputs", state->outputs, "safetensors file to write; - is standard output");
   command.add_option("--config", state->options, "JSON file with options of the model");

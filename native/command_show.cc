@@ -17,7 +17,7 @@ namespace {
 /// What both commands need: a model by name, prepared.
 struct Prepared {
   const char* command_name;
-  std::string model, weights, weights_dtype;
+  std::string model, weights, weights_dtype, vars, options;
   TargetOptions target;
 
   explicit Prepared(const char* name) : command_name(name) {}
@@ -27,23 +27,24 @@ struct Prepared {
     command.add_option("--weights", weights,
                        "File or folder of weights; default: the installed npm package's, gigaam: random ones");
     command.add_option("--weights-dtype", weights_dtype,
-                       "What weights are kept as: f32, f16, bf16 or int8; default: as they are stored (gigaam models)");
+                       "What weights are kept as: f32, f16, bf16 or i8; default: as they are stored (gigaam models)");
+    command.add_option("--vars", vars, "Sizes of the plan and the step, such as b=1,t=300");
+    command.add_option("--config", options, "JSON file with options of the model");
     target.add_to(command);
   }
 
-  /// `sizes`: those of the plan, like "b=1,t=300"; else the model's own.
-  Result<PreparedModel> prepare(const PrepareConfig& config, const std::string& sizes = "") const {
+  Result<PreparedModel> prepare(const PrepareConfig& config) const {
     if (model.empty()) return tl::unexpected<JitError>(missing_argument(command_name, "MODEL"));
     TANDEM_TRY(found, find_model(model));
-    TANDEM_TRY(values, sizes_of(*found, sizes));
+    TANDEM_TRY(values, sizes_of(*found, vars));
     TANDEM_TRY(dtype, parse_weights_dtype(*found, weights_dtype));
-    const nlohmann::json options = nlohmann::json::object();
+    TANDEM_TRY(model_options, read_model_options(options));
     std::optional<WeightFile> seeded;
     if (weights.empty() && found->seeded_weights) {
-      TANDEM_TRY(made, found->seeded_weights({"", options, {}}));
+      TANDEM_TRY(made, found->seeded_weights({"", model_options, {}}));
       seeded = std::move(made);
     }
-    return found->prepare({weights, options, config, dtype, values, seeded});
+    return found->prepare({weights, model_options, config, dtype, values, seeded});
   }
 };
 
@@ -120,13 +121,13 @@ struct ShowCommand : Prepared {
 struct ProfileCommand : Prepared {
   using Prepared::Prepared;
   int64_t steps = 200;
-  std::string vars, format = "table";
+  std::string format = "table";
 
   Result<std::string> text() const {
     if (format != "table" && format != "json" && format != "trace")
       return fail(ErrorCode::kInvalidArgument, concat("--format is \"", format, "\": use table, json or trace"));
     TANDEM_TRY(config, target.config());
-    TANDEM_TRY(prepared, prepare(config, vars));
+    TANDEM_TRY(prepared, prepare(config));
     report_target_notes(config);
     std::vector<KernelProfile> best;
     for (int64_t i = 0; i < steps; ++i) {
@@ -184,7 +185,6 @@ void add_profile_command(CLI::App& tool, int& exit_code) {
   CLI::App& command = *tool.add_subcommand("profile", "Time the kernels of a model, one by one");
   state->add_to(command);
   add_whole_number(command, "--steps", state->steps, 1, kMostSteps, "How often; the fastest of each kernel counts");
-  command.add_option("--vars", state->vars, "Sizes of the plan and the step, such as b=1,t=300");
   command.add_option("--format", state->format, "table, json, or trace (for chrome://tracing and Perfetto)")
       ->capture_default_str();
   command.callback([state, &exit_code] { run_and_write(*state, exit_code); });

@@ -6,6 +6,7 @@
 #include "native/command.h"
 #include "native/number_option.h"
 #include "native/progress.h"
+#include "native/silero_target.h"
 #include "native/tool_options.h"
 #include "native/transcriber.h"
 
@@ -15,10 +16,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kFooter =
-    "--weights holds the model: model.safetensors (or an index of several), config.json unless the weights carry "
-    "their\n"
-    "configuration, and tokenizer.model unless the configuration lists characters. demo/gigaam/README.md makes such a\n"
-    "folder of a published checkpoint.\n\n"
+    "--weights holds the model: model.safetensors (or an index of several), with the configuration and the "
+    "vocabulary.\n"
+    "The configuration is that of --config, else \"config\" among the metadata of the weights, else config.json "
+    "beside\n"
+    "them; the vocabulary its list of characters (\"labels\"), else tokenizer.model beside the configuration or the\n"
+    "weights. demo/gigaam/README.md makes such a folder of a published checkpoint.\n\n"
     "Recordings of up to 25 s are recognised whole. Longer ones are split by Silero VAD into pieces of 15 to 22 s at\n"
     "silences; speech without one is cut before 30 s where it is weakest, and both pieces hear what lies around.\n\n"
     "json: {file, sample_rate, samples, duration, text, segments [{start, end, text, words [{start, end, text}],\n"
@@ -81,6 +84,9 @@ class TranscribeCommand {
     if (auto fits = check_transcript_count(files_.size(), format); !fits) return tl::unexpected<JitError>(fits.error());
     if (!head_.empty() && head_ != "ctc" && head_ != "rnnt")
       return fail(ErrorCode::kInvalidArgument, concat("--head is \"", head_, "\": use ctc or rnnt"));
+    // Short recordings need no detector; a version that does not exist is a mistake all the same.
+    if (auto known = check_vad_version("--vad", options_.vad_version); !known)
+      return tl::unexpected<JitError>(known.error());
     if (!raw_.empty()) {
       TANDEM_TRY(parsed, parse_raw_format(raw_));
       raw_format_ = parsed;

@@ -49,6 +49,7 @@ class VadCommand {
     const auto format = segment_.finish();
     if (!format) return report_error(format.error());
     if (auto fits = check_report_count(files_.size(), *format); !fits) return report_error(fits.error());
+    if (auto known = check_vad_version("--model", version_); !known) return report_error(known.error());
     if (!raw_.empty()) {
       auto parsed = parse_raw_format(raw_);
       if (!parsed) return report_error(parsed.error());

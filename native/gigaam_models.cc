@@ -85,8 +85,9 @@ struct Mel {
 Result<Mel> mel_of_samples(const MelConfig& config, const WeightFile& inputs, const PrepareConfig& target) {
   const WeightTensor* tensor = find_input(inputs, "pcm");
   if (tensor == nullptr)
-    return fail(ErrorCode::kNotFound,
-                concat(inputs.origin(), " has no \"input.pcm\" (i16 [n]); it has ", inputs.listing()));
+    return fail(
+        ErrorCode::kNotFound,
+        concat(inputs.origin(), " has no \"pcm\" (i16 [n]), also not as \"input.pcm\"; it has ", inputs.listing()));
   TANDEM_TRY(samples, input_values<int16_t>(inputs, *tensor, 1));
   const auto n = static_cast<int64_t>(samples.size());
   Mel mel;
@@ -114,8 +115,8 @@ Result<Mel> mel_of(const GigaAmConfig& config, const WeightFile& inputs, const P
     auto mel = mel_of_samples(config.mel, inputs, target);
     if (!mel && mel.error().code == ErrorCode::kNotFound)
       return fail(ErrorCode::kNotFound, concat(inputs.origin(),
-                                               " has neither \"input.mel\" (f32 [b, features, t]) nor "
-                                               "\"input.pcm\" (i16 [n]); it has ",
+                                               " has neither \"mel\" (f32 [b, features, t]) nor \"pcm\" (i16 "
+                                               "[n]), also not as \"input.mel\" or \"input.pcm\"; it has ",
                                                inputs.listing()));
     return mel;
   }
@@ -168,9 +169,33 @@ Result<std::shared_ptr<const GigaAmModel>> model_of(Source& source, const ModelR
   if (head && (!source.config.head || source.config.head->kind != *head))
     return fail(
         ErrorCode::kInvalidArgument,
-        concat("the configuration has ", source.config.head ? "another" : "no", " head; ",
+        concat(source.config.origin, " has ", source.config.head ? "another" : "no", " head; ",
                *head == GigaAmHead::kCtc ? "gigaam-ctc and gigaam-e2e need \"ctc\"" : "gigaam-rnnt needs \"rnnt\""));
   return GigaAmModel::make(source.weights, source.config, {request.weights_dtype});
+}
+
+/// What a batch without a frame gives: sound that is too short for one has an empty transcript.
+RecognizedBatch without_frames(const GigaAmConfig& config, int64_t lanes) {
+  RecognizedBatch batch;
+  batch.width = config.encoder->d_model;
+  batch.encoded_lengths.assign(static_cast<size_t>(lanes), 0);
+  batch.sequences.resize(static_cast<size_t>(lanes));
+  if (config.head) batch.score_width = config.head->num_classes;
+  return batch;
+}
+
+Result<EncodedFrames> encode(const std::shared_ptr<const GigaAmModel>& model, const Mel& mel,
+                             const PrepareConfig& config) {
+  if (mel.t == 0) return without_frames(model->config, mel.lanes());
+  TANDEM_TRY(encoder, GigaAmEncoder::create(model, {mel.lanes(), mel.t, true}, config));
+  return encoder.encode(mel.batch());
+}
+
+Result<RecognizedBatch> recognize(const std::shared_ptr<const GigaAmModel>& model, const Mel& mel,
+                                  const PrepareConfig& config) {
+  if (mel.t == 0) return without_frames(model->config, mel.lanes());
+  TANDEM_TRY(recognizer, GigaAmRecognizer::create(model, {mel.lanes(), mel.t, true}, config));
+  return recognizer.recognize(mel.batch());
 }
 
 Result<WeightFile> run_mel(const ModelRequest& request, const WeightFile& inputs) {
@@ -185,8 +210,7 @@ Result<WeightFile> run_encoder(const ModelRequest& request, const WeightFile& in
   TANDEM_TRY(source, source_of(request, inputs));
   TANDEM_TRY(model, model_of(source, request, {}));
   TANDEM_TRY(mel, mel_of(source.config, inputs, request.config));
-  TANDEM_TRY(encoder, GigaAmEncoder::create(model, {mel.lanes(), mel.t, true}, request.config));
-  TANDEM_TRY(batch, encoder.encode(mel.batch()));
+  TANDEM_TRY(batch, encode(model, mel, request.config));
   WeightFile outputs;
   add_encoded(outputs, batch);
   return outputs;
@@ -196,8 +220,7 @@ Result<WeightFile> run_head(const ModelRequest& request, const WeightFile& input
   TANDEM_TRY(source, source_of(request, inputs));
   TANDEM_TRY(model, model_of(source, request, head));
   TANDEM_TRY(mel, mel_of(source.config, inputs, request.config));
-  TANDEM_TRY(recognizer, GigaAmRecognizer::create(model, {mel.lanes(), mel.t, true}, request.config));
-  TANDEM_TRY(batch, recognizer.recognize(mel.batch()));
+  TANDEM_TRY(batch, recognize(model, mel, request.config));
   WeightFile outputs;
   if (head == GigaAmHead::kCtc)
     add(outputs, "log_probs", {mel.lanes(), batch.frames, batch.score_width}, std::move(batch.scores));
@@ -212,8 +235,9 @@ Result<WeightFile> run_speech(const ModelRequest& request, const WeightFile& inp
   TANDEM_TRY(model, model_of(source, request, GigaAmHead::kCtc));
   const WeightTensor* tensor = find_input(inputs, "pcm");
   if (tensor == nullptr)
-    return fail(ErrorCode::kNotFound,
-                concat(inputs.origin(), " has no \"input.pcm\" (i16 [n]); it has ", inputs.listing()));
+    return fail(
+        ErrorCode::kNotFound,
+        concat(inputs.origin(), " has no \"pcm\" (i16 [n]), also not as \"input.pcm\"; it has ", inputs.listing()));
   TANDEM_TRY(samples, input_values<int16_t>(inputs, *tensor, 1));
   const auto n = static_cast<int64_t>(samples.size());
   const int64_t features = source.config.mel.features, classes = source.config.head->num_classes;
@@ -260,17 +284,27 @@ Result<void> fill_batch(Jit& jit, const BatchLimits& limits) {
       std::vector<int32_t>(static_cast<size_t>(limits.lanes), static_cast<int32_t>(limits.frames)));
 }
 
-BatchLimits limits_of(const ModelRequest& request) {
-  return {request.variable("b", 1), request.variable("t", kShownFrames), true};
+/// A size of the step, which must lie in [low, high]; kVariable names it, its value and the bounds.
+Result<int64_t> size_of(const ModelRequest& request, const char* name, int64_t otherwise, int64_t low, int64_t high,
+                        const char* unit) {
+  const int64_t value = request.variable(name, otherwise);
+  if (value >= low && value <= high) return value;
+  const char* beyond = value == INT64_MAX ? " or more" : value == INT64_MIN ? " or less" : "";
+  return fail(ErrorCode::kVariable,
+              concat("--vars: ", name, " is ", value, beyond, "; it must be from ", low, " to ", high, " ", unit));
+}
+
+Result<BatchLimits> limits_of(const ModelRequest& request, const GigaAmModel& model) {
+  const int64_t most_frames = model.config.encoder->most_frames();
+  TANDEM_TRY(lanes, size_of(request, "b", 1, 1, BatchLimits::kMostLanes, "lanes of a batch"));
+  TANDEM_TRY(frames, size_of(request, "t", std::min(kShownFrames, most_frames), 1, most_frames, "mel frames"));
+  return BatchLimits{lanes, frames, true};
 }
 
 /// A number of samples, from one frame to ten minutes.
 Result<int64_t> samples_of(const ModelRequest& request, const MelConfig& config, int64_t seconds) {
-  const int64_t n = request.variable("n", seconds * config.sample_rate);
-  if (n < config.fewest_samples() || n > 600 * config.sample_rate)
-    return fail(ErrorCode::kVariable, concat("n is ", n, " samples; it must be from ", config.fewest_samples(), " to ",
-                                             600 * config.sample_rate));
-  return n;
+  return size_of(request, "n", seconds * config.sample_rate, config.fewest_samples(), 600 * config.sample_rate,
+                 "samples");
 }
 
 /// A model that was prepared from `start` on; a step runs it on the inputs that are there.
@@ -293,24 +327,24 @@ Result<PreparedModel> prepare_mel(const ModelRequest& request) {
 Result<PreparedModel> prepare_encoder(const ModelRequest& request) {
   TANDEM_TRY(source, source_of(request, WeightFile("--weights")));
   TANDEM_TRY(model, model_of(source, request, {}));
+  TANDEM_TRY(limits, limits_of(request, *model));
   const auto start = Clock::now();
-  TANDEM_TRY(encoder, GigaAmEncoder::create(model, limits_of(request), request.config));
+  TANDEM_TRY(encoder, GigaAmEncoder::create(model, limits, request.config));
   const auto owner = std::make_shared<GigaAmEncoder>(std::move(encoder));
   PreparedModel prepared = shown(owner, owner->jit().session(), start);
-  if (auto filled = fill_batch(owner->jit(), limits_of(request)); !filled)
-    return tl::unexpected<JitError>(filled.error());
+  if (auto filled = fill_batch(owner->jit(), limits); !filled) return tl::unexpected<JitError>(filled.error());
   return prepared;
 }
 
 Result<PreparedModel> prepare_head(const ModelRequest& request, GigaAmHead head) {
   TANDEM_TRY(source, source_of(request, WeightFile("--weights")));
   TANDEM_TRY(model, model_of(source, request, head));
+  TANDEM_TRY(limits, limits_of(request, *model));
   const auto start = Clock::now();
-  TANDEM_TRY(recognizer, GigaAmRecognizer::create(model, limits_of(request), request.config));
+  TANDEM_TRY(recognizer, GigaAmRecognizer::create(model, limits, request.config));
   const auto owner = std::make_shared<GigaAmRecognizer>(std::move(recognizer));
   PreparedModel prepared = shown(owner, owner->jit().session(), start);
-  if (auto filled = fill_batch(owner->jit(), limits_of(request)); !filled)
-    return tl::unexpected<JitError>(filled.error());
+  if (auto filled = fill_batch(owner->jit(), limits); !filled) return tl::unexpected<JitError>(filled.error());
   return prepared;
 }
 

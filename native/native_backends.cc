@@ -4,7 +4,6 @@
 #include <mutex>
 
 #include "backends/clang/clang_backend.h"
-#include "backends/clang/object_cache.h"
 #include "backends/interpreter/interpreter.h"
 #include "backends/wasm/node/node_backend.h"
 #include "core/backend/registry.h"
@@ -13,7 +12,8 @@ namespace tandem {
 namespace {
 
 Result<std::shared_ptr<Backend>> make_native(const BackendRequest& request) {
-  if (auto checked = ObjectCache::check_environment(); !checked) return tl::unexpected<JitError>(checked.error());
+  if (auto checked = ClangBackendOptions::check_environment(); !checked)
+    return tl::unexpected<JitError>(checked.error());
   ClangBackendOptions options = ClangBackendOptions::from_environment();
   options.threads = request.threads;
   return std::shared_ptr<Backend>(make_clang_backend(options));

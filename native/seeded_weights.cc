@@ -119,7 +119,8 @@ Result<WeightFile> seeded_gigaam_weights(const GigaAmConfig& config, uint64_t se
     tensor.shape = need.shape;
     tensor.bytes = source.bytes.subspan(position, elements_of(need) * sizeof(float));
     position += tensor.bytes.size();
-    if (auto added = file.add(std::move(tensor)); !added) return tl::unexpected<JitError>(added.error());
+    if (auto added = file.add(std::move(tensor)); !added)
+      return fail(added.error().code, concat(origin, ": ", added.error().message));
   }
   file.keep(std::move(source));
   return file;

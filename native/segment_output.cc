@@ -143,7 +143,12 @@ class SavedReader {
       if (!value.is_number() && !value.is_null()) {
         invalid(concat("element ", saved.probabilities.size(), " of \"", key, "\" is neither a number nor null"));
       }
-      saved.probabilities.push_back(value.is_null() ? std::nan("") : value.get<double>());
+      const double probability = value.is_null() ? std::nan("") : value.get<double>();
+      // NaN stands for a window without a probability, which keeps the state as it is.
+      if (probability < 0 || probability > 1)
+        invalid(concat("element ", saved.probabilities.size(), " of \"", key, "\" is ", probability,
+                       ": it must be from 0 to 1, or null"));
+      saved.probabilities.push_back(probability);
     }
     return saved;
   }

@@ -64,7 +64,7 @@ tl::unexpected<JitError> open_error(const std::string& name) {
   const int code = sf_error(nullptr);
   const ErrorCode kind = code == SF_ERR_UNSUPPORTED_ENCODING ? ErrorCode::kUnsupported : ErrorCode::kInvalidFormat;
   return fail(kind, concat(name, " is not a sound file that can be read: ", sf_strerror(nullptr),
-                           " Headerless samples need the option that states their format."));
+                           " Samples without a header need --raw s16le:RATE or --raw s16le:RATE:CHANNELS."));
 }
 
 tl::unexpected<JitError> non_finite_error(const std::string& name, size_t index, double value, int64_t rate) {

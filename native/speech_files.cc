@@ -45,16 +45,20 @@ Result<Vocabulary> read_vocabulary(const GigaAmConfig& config, const std::vector
   }
   if (places.size() == 2 && places[0] == places[1]) places.pop_back();
   return fail(ErrorCode::kNotFound,
-              concat("the vocabulary is missing: the configuration lists no characters (\"labels\"), and there is no ",
-                     join(places, " nor ")));
+              concat("the vocabulary is missing: ", config.origin,
+                     " lists no characters (\"labels\"), and there is no ", join(places, " nor ")));
 }
 
 }  // namespace
 
 Result<GigaAmConfig> find_gigaam_config(const std::string& weights, const WeightFile& file, const std::string& given) {
   if (!given.empty()) return read_config(given);
-  if (file.metadata().contains("config")) return gigaam_config_of(file);
   const fs::path path = folder_of(weights) / kConfigName;
+  if (const auto own = file.metadata().find("config"); own != file.metadata().end()) {
+    // Two that say different things are hard to tell apart in an error: it names the one that counts.
+    const char* above = is_file(path) ? ", which stands above config.json beside it," : "";
+    return parse_gigaam_config(own->second, concat("the configuration in ", file.origin(), above));
+  }
   if (is_file(path)) return read_config(path.string());
   return fail(ErrorCode::kNotFound,
               concat("the configuration is missing: there is no ", path.string(),

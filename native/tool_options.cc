@@ -23,18 +23,19 @@ namespace {
 /// As TANDEM_THREADS.
 constexpr int64_t kMostThreads = 1024;
 
-/// Can this target run code for the instruction set?
-Result<void> check_isa(const std::string& isa, const Backend& backend) {
+/// Can this target run code for the instruction set, which `source` asks for?
+Result<void> check_isa(const char* source, const std::string& isa, const Backend& backend) {
   const auto forced = capabilities_named(isa);
   const bool native = backend.name() == "native";
   const char* names = native ? "avx512, avx2, sse+fma, sse" : "wasm-simd128, wasm-relaxed";
   if (backend.name() == "interpreter" && forced) return {};
   if (!forced || forced->isa == "interpreter" || forced->wasm == native)
     return fail(ErrorCode::kInvalidArgument,
-                concat("--isa ", isa, " is no instruction set of the target ", backend.name(), "; it has ", names));
+                concat(source, " is \"", isa, "\": the target ", backend.name(), " has ", names));
   if (native && !host_supports(*forced))
     return fail(ErrorCode::kInvalidArgument,
-                concat("--isa ", isa, " does not run on this machine, whose best is ", backend.capabilities().isa));
+                concat(source, " is \"", isa, "\": it does not run on this machine, whose best is ",
+                       backend.capabilities().isa));
   return {};
 }
 
@@ -67,17 +68,22 @@ JitError missing_argument(const std::string& command, const std::string& name) {
 }
 
 Result<std::vector<VariableValue>> parse_variables(std::string_view text) {
+  constexpr const char* kForm = ": write names and whole numbers, such as b=1,t=300";
   std::vector<VariableValue> values;
-  while (!text.empty()) {
-    const std::string_view entry = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), entry.size() + 1));
+  for (size_t begin = 0; begin <= text.size() && !text.empty();) {
+    const std::string_view entry = text.substr(begin, text.find(',', begin) - begin);
+    begin += entry.size() + 1;
+    if (entry.empty())
+      return fail(ErrorCode::kInvalidArgument, concat("--vars is \"", text, "\", with an empty piece", kForm));
     const size_t equals = entry.find('=');
     const std::string_view number = equals == std::string_view::npos ? "" : entry.substr(equals + 1);
     VariableValue value{entry.substr(0, equals), 0};
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value.value);
-    if (value.name.empty() || number.empty() || error != std::errc() || end != number.data() + number.size())
-      return fail(ErrorCode::kInvalidArgument,
-                  concat("--vars has \"", entry, "\": write names and whole numbers, such as b=1,t=300"));
+    const bool too_large = error == std::errc::result_out_of_range;
+    if (value.name.empty() || number.empty() || (error != std::errc() && !too_large) ||
+        end != number.data() + number.size())
+      return fail(ErrorCode::kInvalidArgument, concat("--vars has \"", entry, "\"", kForm));
+    if (too_large) value.value = number[0] == '-' ? INT64_MIN : INT64_MAX;
     values.push_back(value);
   }
   return values;
@@ -133,10 +139,13 @@ const char* TargetOptions::environment(const char* name) const {
   if (variable == "TANDEM_BACKEND" && !target.empty()) return nullptr;
   if (variable == "TANDEM_THREADS" && threads) return nullptr;
   if (variable == "TANDEM_ISA") {
-    // An instruction set of the environment belongs to the target of the environment.
-    const char* of_environment = std::getenv("TANDEM_BACKEND");
-    if (of_environment == nullptr || *of_environment == '\0') of_environment = "native";
-    if (!isa.empty() || (!target.empty() && target != of_environment)) return nullptr;
+    if (!isa.empty()) return nullptr;
+    // One that is meant for another target than --target names has nothing to say here.
+    const char* value = std::getenv(name);
+    const auto known = capabilities_named(value == nullptr ? "" : value);
+    if (known && known->isa != "interpreter" && (target == "native" || target == "wasm") &&
+        known->wasm != (target == "wasm"))
+      return nullptr;
   }
   return std::getenv(name);
 }
@@ -163,7 +172,9 @@ Result<PrepareConfig> TargetOptions::config() const {
   if (!backend) return tl::unexpected<JitError>(backend.error());
   config->backend = *backend;
   if (!config->isa.empty()) {
-    if (auto checked = check_isa(config->isa, **backend); !checked) return tl::unexpected<JitError>(checked.error());
+    const char* source = isa.empty() ? "TANDEM_ISA" : "--isa";
+    if (auto checked = check_isa(source, config->isa, **backend); !checked)
+      return tl::unexpected<JitError>(checked.error());
   }
   return config;
 }
@@ -203,6 +214,10 @@ Result<SegmentFormat> SegmentOptions::finish() {
   if (neg_threshold_option->count() > 0) segmentation.neg_threshold = neg_threshold;
   if (segmentation.max_speech_duration_s == 0)
     return fail(ErrorCode::kInvalidArgument, "--max-speech-s is 0: it must be above 0; inf never cuts");
+  // Upstream takes it too: windows between the two then begin speech and end it again.
+  if (segmentation.neg_threshold && *segmentation.neg_threshold > segmentation.threshold)
+    report_note(concat("--neg-threshold is ", neg_threshold, ", above --threshold, which is ", segmentation.threshold,
+                       ": windows in between count as speech and as silence"));
   auto parsed = parse_segment_format(format);
   if (parsed && probabilities && *parsed != SegmentFormat::kJson)
     report_note(concat("--probabilities has no place in the format ", format, "; use --format json"));

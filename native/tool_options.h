@@ -26,8 +26,8 @@ ExitCode report_error(const JitError& error);
 JitError missing_argument(const std::string& command, const std::string& name);
 /// Most steps that a command times.
 inline constexpr int64_t kMostSteps = 1'000'000;
-/// "b=1,t=300" as values for the variables of a call; the names are views of `text`. kInvalidArgument for anything
-/// else.
+/// "b=1,t=300" as values for the variables of a call; the names are views of `text`. A number beyond 64 bits becomes
+/// the nearest that fits, which is beyond the bounds of every variable. kInvalidArgument for anything else.
 Result<std::vector<VariableValue>> parse_variables(std::string_view text);
 /// The same for one of several files, whose names stand in a report: the exit code and what the report says.
 ExitCode report_failure(const JitError& error, SegmentReport& report);

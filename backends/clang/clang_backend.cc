@@ -9,6 +9,7 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 #include "backends/clang/compile_options.h"
@@ -309,10 +310,20 @@ void ClangBackendImplementation::release(void* memory, size_t bytes) {
 
 }  // namespace
 
+Result<void> ClangBackendOptions::check_environment() {
+  for (const char* name : {"TANDEM_JIT_DEBUG", "TANDEM_JIT_PERF"}) {
+    const char* found = std::getenv(name);
+    const std::string_view value = found == nullptr ? "" : found;
+    if (!value.empty() && value != "0" && value != "1")
+      return fail(ErrorCode::kInvalidArgument, concat(name, " is \"", value, "\"; allowed: 0, 1"));
+  }
+  return ObjectCache::check_environment();
+}
+
 ClangBackendOptions ClangBackendOptions::from_environment() {
   const auto set = [](const char* name) {
     const char* value = std::getenv(name);
-    return value != nullptr && *value != 0 && std::strcmp(value, "0") != 0;
+    return value != nullptr && std::strcmp(value, "1") == 0;
   };
   ClangBackendOptions options;
   if (const char* plugin = std::getenv("TANDEM_COMPILER_PLUGIN")) options.compiler_plugin = plugin;

@@ -21,6 +21,8 @@ struct ClangBackendOptions {
   /// From TANDEM_COMPILER_PLUGIN, TANDEM_CACHE, TANDEM_CACHE_DIR, TANDEM_CACHE_MAX_BYTES, TANDEM_JIT_DEBUG,
   /// TANDEM_JIT_PERF.
   static ClangBackendOptions from_environment();
+  /// kInvalidArgument for a value of these that is not allowed, which `from_environment` takes as not set.
+  static Result<void> check_environment();
 };
 
 /// Native code for x86-64: kernels are printed as C, compiled by clang in this process, cached as objects on disk and

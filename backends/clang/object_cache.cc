@@ -13,6 +13,7 @@
 #include <ctime>
 
 #include "backends/clang/sha256.h"
+#include "core/base/byte_size.h"
 #include "core/base/text.h"
 
 namespace tandem {
@@ -96,17 +97,15 @@ Result<void> ObjectCache::check_environment() {
   if (!use.empty() && use != "on" && use != "1" && use != "off" && use != "0")
     return fail(ErrorCode::kInvalidArgument, concat("TANDEM_CACHE is \"", use, "\"; allowed: on, 1, off, 0"));
   const std::string limit = environment("TANDEM_CACHE_MAX_BYTES");
-  if (limit.size() > 18 || limit.find_first_not_of("0123456789") != std::string::npos)
+  if (!limit.empty() && parse_bytes(limit) < 0)
     return fail(ErrorCode::kInvalidArgument,
-                concat("TANDEM_CACHE_MAX_BYTES is \"", limit, "\"; allowed: a whole number of bytes"));
+                concat("TANDEM_CACHE_MAX_BYTES is \"", limit, "\"; allowed: ", kByteSizes));
   return {};
 }
 
 uint64_t ObjectCache::limit_from_environment() {
-  const std::string text = environment("TANDEM_CACHE_MAX_BYTES");
-  char* end = nullptr;
-  uint64_t value = std::strtoull(text.c_str(), &end, 10);
-  return text.empty() || *end != 0 ? uint64_t{1} << 30 : value;
+  const int64_t value = parse_bytes(environment("TANDEM_CACHE_MAX_BYTES"));
+  return value < 0 ? uint64_t{1} << 30 : static_cast<uint64_t>(value);
 }
 
 ObjectCache::ObjectCache(const std::string& folder, uint64_t limit_bytes) : limit_bytes_(limit_bytes) {

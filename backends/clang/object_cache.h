@@ -18,7 +18,7 @@ class ObjectCache {
   /// empty (no cache) when TANDEM_CACHE is "off" or "0" or none of them is set.
   static std::string folder_from_environment();
   /// kInvalidArgument when TANDEM_CACHE is anything but empty, "on", "1", "off" or "0", or TANDEM_CACHE_MAX_BYTES no
-  /// number.
+  /// number of bytes ("512M").
   static Result<void> check_environment();
   /// TANDEM_CACHE_MAX_BYTES, or 1 GiB.
   static uint64_t limit_from_environment();

@@ -14,6 +14,12 @@ constexpr size_t kLongestExcerpt = 60;
 /// The parser's message ends with what it read last, which can be as long as the text.
 constexpr size_t kLongestReason = 200;
 
+/// What was wrong, without the tag that the library sets before it ("[json.exception.parse_error.101] ").
+std::string_view without_tag(std::string_view message) {
+  const size_t end = message.find("] ");
+  return message.starts_with("[json.exception.") && end != std::string_view::npos ? message.substr(end + 2) : message;
+}
+
 /// The beginning of UTF-8 text that is longer than `most` bytes, cut between characters.
 std::string shortened(std::string text, size_t most) {
   if (text.size() <= most) return text;
@@ -34,14 +40,17 @@ Result<json> parse_json(std::string_view text, const std::string& origin) {
   try {
     return json::parse(text.begin(), text.end(), watch);
   } catch (const json::exception& error) {
-    return fail(ErrorCode::kInvalidFormat,
-                concat(origin, " is not valid JSON: ", shortened(error.what(), kLongestReason)));
+    return fail(ErrorCode::kInvalidFormat, concat(origin, " is not valid JSON: ", json_reason(error)));
   } catch (const TensorError& error) {
     return fail(ErrorCode::kInvalidFormat, concat(origin, " cannot be read as JSON: ", error.what()));
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::kMemoryLimit,
                 concat(origin, ": not enough memory for this JSON text of ", text.size(), " bytes"));
   }
+}
+
+std::string json_reason(const json::exception& error) {
+  return shortened(std::string(without_tag(error.what())), kLongestReason);
 }
 
 std::string json_excerpt(const json& value) {

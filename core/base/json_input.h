@@ -13,6 +13,9 @@ namespace tandem {
 /// nested deeper), kMemoryLimit.
 Result<nlohmann::json> parse_json(std::string_view text, const std::string& origin);
 
+/// What the parser found wrong, for an error.
+std::string json_reason(const nlohmann::json::exception& error);
+
 /// A value as JSON text for an error; of a long one the beginning, at most 60 bytes and "...".
 std::string json_excerpt(const nlohmann::json& value);
 

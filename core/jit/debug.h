@@ -22,7 +22,7 @@ std::string_view name_of(Stage stage);
 /// Where the texts of the stages go.
 struct DebugOptions {
   int level = 0;       ///< Stages up to this number go to stderr.
-  std::string folder;  ///< All stages go to files here, `NAME.N-stage.txt`; empty: none.
+  std::string folder;  ///< All stages go to files here, `NAME.N-stage.txt`; made when it is missing; empty: none.
   /// All stages go here as well.
   std::function<void(Stage stage, const std::string& text)> observer;
 
@@ -30,8 +30,9 @@ struct DebugOptions {
   bool wants(Stage stage) const { return level >= static_cast<int>(stage) || !folder.empty() || observer; }
 };
 
-/// The one place through which texts of stages leave. `name` is the wrapper's. Writes what it can: a folder that can't
-/// be written to costs a line on stderr, never the plan.
+/// The one place through which texts of stages leave. `name` is the wrapper's; in a file's name, blanks and
+/// what a shell would read are '_'. Writes what it can: a folder that can't be written to costs a line on stderr, never
+/// the plan.
 void show_stage(const DebugOptions& options, const std::string& name, Stage stage, const std::string& text);
 
 }  // namespace tandem

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/backend/registry.h"
+#include "core/base/byte_size.h"
 #include "core/base/text.h"
 
 namespace tandem {
@@ -12,45 +13,11 @@ namespace {
 constexpr const char* kIsaNames = "avx512, avx2, sse+fma, sse, wasm-simd128, wasm-relaxed, interpreter";
 constexpr int64_t kWasmMemory = int64_t{4} << 30;
 
-/// A whole decimal number of at most 18 digits; negative for anything else.
-int64_t parse_number(std::string_view text) {
-  if (text.empty() || text.size() > 18) return -1;
-  int64_t value = 0;
-  for (const char c : text) {
-    if (c < '0' || c > '9') return -1;
-    value = value * 10 + (c - '0');
-  }
-  return value;
-}
-
 tl::unexpected<JitError> bad(const char* variable, std::string_view value, std::string_view allowed) {
   return fail(ErrorCode::kInvalidArgument, concat(variable, " is \"", value, "\"; allowed: ", allowed));
 }
 
 }  // namespace
-
-int64_t parse_bytes(std::string_view text) {
-  if (text.empty()) return -1;
-  int shift = 0;
-  switch (text.back()) {
-    case 'K':
-    case 'k':
-      shift = 10;
-      break;
-    case 'M':
-    case 'm':
-      shift = 20;
-      break;
-    case 'G':
-    case 'g':
-      shift = 30;
-      break;
-    default:
-      break;
-  }
-  const int64_t number = parse_number(shift ? text.substr(0, text.size() - 1) : text);
-  return number < 0 || number > (INT64_MAX >> shift) ? -1 : number << shift;
-}
 
 Result<PrepareConfig> PrepareConfig::from_env() {
   return from([](const char* name) -> const char* { return std::getenv(name); });
@@ -85,8 +52,7 @@ Result<PrepareConfig> PrepareConfig::from(const std::function<const char*(const 
   }
   if (const std::string value = word("TANDEM_MEMORY_LIMIT"); !value.empty()) {
     config.memory_limit = parse_bytes(value);
-    if (config.memory_limit < 0)
-      return bad("TANDEM_MEMORY_LIMIT", value, "bytes, or a number with K, M or G; 0 for no limit");
+    if (config.memory_limit < 0) return bad("TANDEM_MEMORY_LIMIT", value, concat(kByteSizes, "; 0 for no limit"));
   }
   if (const std::string value = word("TANDEM_DEBUG"); !value.empty()) {
     const int64_t level = parse_number(value);

@@ -43,7 +43,4 @@ struct ResolvedConfig {
 };
 Result<ResolvedConfig> resolve(const PrepareConfig& config);
 
-/// A number of bytes with an optional suffix K, M or G (powers of 1024): "512M". Negative for anything else.
-int64_t parse_bytes(std::string_view text);
-
 }  // namespace tandem

@@ -9,8 +9,9 @@ namespace {
 
 Result<void> check_limits(const GigaAmConfig& config, const BatchLimits& limits) {
   const int64_t most_frames = config.encoder->most_frames();
-  if (limits.lanes < 1 || limits.lanes > 64)
-    return fail(ErrorCode::kVariable, concat("the batch is to have ", limits.lanes, " lanes; 1 to 64 are possible"));
+  if (limits.lanes < 1 || limits.lanes > BatchLimits::kMostLanes)
+    return fail(ErrorCode::kVariable, concat("the batch is to have ", limits.lanes, " lanes; 1 to ",
+                                             BatchLimits::kMostLanes, " are possible"));
   if (limits.frames < 1 || limits.frames > most_frames)
     return fail(ErrorCode::kVariable, concat("a lane is to have ", limits.frames, " mel frames; 1 to ", most_frames,
                                              " are possible with the positions of this model"));
@@ -109,7 +110,8 @@ GigaAmRecognizer::GigaAmRecognizer(GigaAmJit jit, std::optional<RnntGreedy> deco
 Result<GigaAmRecognizer> GigaAmRecognizer::create(const std::shared_ptr<const GigaAmModel>& model,
                                                   const BatchLimits& limits, const PrepareConfig& config) {
   if (!model->ctc && !model->rnnt)
-    return fail(ErrorCode::kInvalidArgument, "the configuration has no \"head\": there is nothing to decode with");
+    return fail(ErrorCode::kInvalidArgument,
+                concat(model->config.origin, " has no \"head\": there is nothing to decode with"));
   GigaAmJit jit(model);
   if (auto prepared = prepare(jit, limits, config); !prepared) return tl::unexpected<JitError>(prepared.error());
   std::optional<RnntGreedy> decoder;

@@ -26,7 +26,8 @@ struct RecognizedBatch : EncodedFrames {
 
 /// For how many lanes and mel frames a recogniser is prepared.
 struct BatchLimits {
-  int64_t lanes = 1;
+  static constexpr int64_t kMostLanes = 64;
+  int64_t lanes = 1;      ///< 1 to kMostLanes.
   int64_t frames = 3000;  ///< 30 seconds.
   /// Only exactly this many lanes and frames, which saves the kernels their tests.
   bool fixed = false;

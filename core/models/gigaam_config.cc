@@ -220,6 +220,7 @@ GigaAmConfig read_config(const json& document, const std::string& origin) {
   if (root.contains("encoder")) config.encoder = read_encoder(root["encoder"], origin);
   if (root.contains("head")) config.head = read_head(root["head"], origin);
   config.vocabulary = read_vocabulary(root, origin);
+  config.origin = origin;
   if (config.encoder && config.encoder->feat_in != config.mel.features)
     throw TensorError(concat(origin, ": the encoder takes ", config.encoder->feat_in, " mel bands (\"feat_in\") but \"",
                              "preprocessor.features\" is ", config.mel.features),

@@ -79,6 +79,8 @@ struct GigaAmConfig {
   std::optional<GigaAmHeadConfig> head;
   /// Characters of the classes before the blank, when the configuration lists them.
   std::vector<std::string> vocabulary;
+  /// Where it was read, for errors: "model/config.json".
+  std::string origin = "the configuration";
 };
 
 /// Reads the JSON of a configuration: objects `preprocessor`, `encoder` and `head`, or these inside `cfg` or

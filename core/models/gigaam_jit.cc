@@ -8,7 +8,7 @@ Result<std::shared_ptr<const GigaAmModel>> GigaAmModel::make(const WeightFile& f
                                                              const GigaAmOptions& options) {
   if (!config.encoder)
     return fail(ErrorCode::kInvalidArgument,
-                concat("the configuration for ", file.origin(), " has no \"encoder\": it describes no model"));
+                concat(config.origin, " for ", file.origin(), " has no \"encoder\": it describes no model"));
   TANDEM_TRY(weights, GigaAmWeights::find(file, config, options));
   GigaAmModel model{config, MelFrontEnd(config.mel), Conformer(*config.encoder, weights), {}, {}};
   if (config.head && config.head->kind == GigaAmHead::kCtc) model.ctc.emplace(weights);

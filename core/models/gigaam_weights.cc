@@ -156,8 +156,8 @@ Result<GigaAmWeights> GigaAmWeights::find(const WeightFile& file, const GigaAmCo
     return fail(ErrorCode::kNotFound, concat(file.origin(), " lacks ", check.missing.size(), " weights of the model: ",
                                              listed(check.missing), "; the file has ", file.listing(kListed)));
   if (!check.wrong.empty())
-    return fail(ErrorCode::kInvalidFormat, concat(file.origin(), ": ", check.wrong.size(),
-                                                  " weights do not fit the configuration: ", listed(check.wrong)));
+    return fail(ErrorCode::kInvalidFormat, concat(file.origin(), ": ", check.wrong.size(), " weights do not fit ",
+                                                  config.origin, ": ", listed(check.wrong)));
   GigaAmWeights weights;
   weights.file_ = file;
   weights.options_ = options;

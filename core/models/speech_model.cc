@@ -10,14 +10,14 @@ const char* name_of(GigaAmHead head) { return head == GigaAmHead::kCtc ? "ctc" :
 }  // namespace
 
 Result<void> check_speech_config(const GigaAmConfig& config, std::optional<GigaAmHead> wanted) {
-  if (!config.encoder) return fail(ErrorCode::kInvalidArgument, "the configuration has no \"encoder\"");
+  if (!config.encoder) return fail(ErrorCode::kInvalidArgument, concat(config.origin, " has no \"encoder\""));
   if (!config.head)
     return fail(ErrorCode::kInvalidArgument,
-                "the configuration has no \"head\": it is that of an encoder alone, which gives no text");
+                concat(config.origin, " has no \"head\": it is that of an encoder alone, which gives no text"));
   if (!wanted || config.head->kind == *wanted) return {};
   return fail(ErrorCode::kInvalidArgument,
-              concat("the head ", name_of(*wanted), " was asked for, but this model has the head ",
-                     name_of(config.head->kind), "; leave it out, or give other weights"));
+              concat("head is \"", name_of(*wanted), "\", but ", config.origin, " has the head \"",
+                     name_of(config.head->kind), "\": ask for that one, or for none, or give other weights"));
 }
 
 Result<SpeechModel> make_speech_model(const WeightFile& file, const GigaAmConfig& config, Vocabulary vocabulary,

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/base/json_input.h"
 #include "core/base/text.h"
 
 namespace tandem {
@@ -208,6 +209,19 @@ bool looks_like_safetensors(std::span<const std::byte> bytes) {
   return read_length(bytes) <= kLongestHeader;
 }
 
+std::string safetensors_beginning(std::span<const std::byte> bytes) {
+  if (bytes.size() < kLengthBytes + 2)
+    return concat("it has ", bytes.size(), " bytes, but a header with its length takes ", kLengthBytes + 2);
+  const uint64_t length = read_length(bytes);
+  const std::string stated = concat("its first 8 bytes state a header of ", length, " bytes");
+  const auto first = static_cast<unsigned char>(bytes[kLengthBytes]);
+  if (first == '{') return concat(stated, "; at most ", kLongestHeader, " are read");
+  const bool is_text = first > 0x20 && first < 0x7f;
+  return concat(stated, ", and what follows begins with ",
+                is_text ? concat("\"", static_cast<char>(first), "\"") : concat("the byte ", int{first}),
+                ", not with \"{\"");
+}
+
 Result<WeightFile> read_safetensors(ByteSource source, std::string origin) {
   WeightFile file(std::move(origin));
   try {
@@ -216,7 +230,7 @@ Result<WeightFile> read_safetensors(ByteSource source, std::string origin) {
     return fail(error.code(), concat(file.origin(), " is not a usable safetensors file: ", error.what()));
   } catch (const json::exception& error) {
     return fail(ErrorCode::kInvalidFormat,
-                concat(file.origin(), " is not a usable safetensors file: its header: ", error.what()));
+                concat(file.origin(), " is not a usable safetensors file: its header: ", json_reason(error)));
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::kMemoryLimit,
                 concat(file.origin(), ": not enough memory for the header of this safetensors file"));
@@ -241,7 +255,7 @@ Result<std::vector<std::byte>> write_safetensors(std::span<const WeightTensor> t
       position = end;
     }
   } catch (const json::exception& error) {
-    return fail(ErrorCode::kInvalidArgument, concat("a tensor name or text is not UTF-8: ", error.what()));
+    return fail(ErrorCode::kInvalidArgument, concat("a tensor name or text is not UTF-8: ", json_reason(error)));
   }
   text += "}";
   text.append((8 - text.size() % 8) % 8, ' ');

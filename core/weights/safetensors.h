@@ -6,6 +6,8 @@ namespace tandem {
 
 /// The bytes begin like a safetensors file: an 8-byte header length that fits, then '{'.
 bool looks_like_safetensors(std::span<const std::byte> bytes);
+/// What the beginning of bytes that don't look like it states, with numbers, for an error.
+std::string safetensors_beginning(std::span<const std::byte> bytes);
 
 /// Reads one safetensors file (format of huggingface/safetensors: u64 length, JSON header, data). The tensors view the
 /// source's bytes. Strict: the tensors must cover the data exactly, without gap or overlap; names must be unique; the

@@ -44,11 +44,11 @@ Result<uint64_t> tensor_bytes(std::string_view name, DType dtype, std::span<cons
 Result<void> WeightFile::add(WeightTensor tensor) {
   TANDEM_TRY(size, tensor_bytes(tensor.name, tensor.dtype, tensor.shape));
   if (tensor.bytes.size() != size) {
-    return fail(ErrorCode::kInvalidFormat, concat(origin_, ": tensor \"", tensor.name, "\" is ", tensor.type_text(),
-                                                  " and needs ", size, " bytes, but has ", tensor.bytes.size()));
+    return fail(ErrorCode::kInvalidFormat, concat("tensor \"", tensor.name, "\" is ", tensor.type_text(), " and needs ",
+                                                  size, " bytes, but has ", tensor.bytes.size()));
   }
   if (!index_.emplace(tensor.name, tensors_.size()).second) {
-    return fail(ErrorCode::kInvalidFormat, concat(origin_, ": two tensors have the name \"", tensor.name, "\""));
+    return fail(ErrorCode::kInvalidFormat, concat("two tensors have the name \"", tensor.name, "\""));
   }
   tensors_.push_back(std::move(tensor));
   return {};
@@ -106,17 +106,17 @@ std::string WeightFile::listing(size_t limit) const {
 
 Result<WeightFile> read_weights(ByteSource source, std::string origin) {
   if (looks_like_safetensors(source.bytes)) return read_safetensors(std::move(source), std::move(origin));
+  const std::string beginning = safetensors_beginning(source.bytes);
   const bool named_onnx = std::string_view(origin).ends_with(".onnx");
   const bool named_safetensors = std::string_view(origin).ends_with(".safetensors");
   auto file = read_onnx(std::move(source), origin);
   if (file || named_onnx || file.error().code != ErrorCode::kInvalidFormat) return file;
   // The bytes of neither format: the name says what was meant, if anything does.
   if (named_safetensors)
-    return fail(ErrorCode::kInvalidFormat, concat(origin,
-                                                  " is not a usable safetensors file: it does not begin with the "
-                                                  "length of a header and \"{\", and it is no ONNX file either"));
+    return fail(ErrorCode::kInvalidFormat,
+                concat(origin, " is not a usable safetensors file: ", beginning, ", and it is no ONNX file either"));
   return fail(ErrorCode::kInvalidFormat,
-              concat(file.error().message, "; it does not begin as a safetensors file either"));
+              concat(file.error().message, "; it is no safetensors file either: ", beginning));
 }
 
 }  // namespace tandem

@@ -66,7 +66,8 @@ class WeightFile {
   /// `origin` names the file in error texts.
   explicit WeightFile(std::string origin) : origin_(std::move(origin)) {}
 
-  /// Adds a tensor; the name must be new and the bytes as many as dtype and shape say (else kInvalidFormat).
+  /// Adds a tensor; the name must be new and the bytes as many as dtype and shape say, else kInvalidFormat, with a
+  /// message that names the tensor but not the file.
   Result<void> add(WeightTensor tensor);
   /// Keeps `owner` alive as long as this file or a copy of it.
   void keep(std::shared_ptr<const void> owner);

@@ -252,7 +252,8 @@ TEST_F(Transcribe, RefusesWhatDoesNotFitByName) {
   expect_refused("transcribe" + clip + " --weights " + path("nowhere"), "nowhere");
   expect_refused(common + " --format xml", "xml");
   expect_refused(common + " --head both", "both");
-  expect_refused(common + " --head rnnt", "the head rnnt was asked for, but this model has the head ctc");
+  expect_refused(common + " --head rnnt",
+                 "head is \"rnnt\", but " + path("model/config.json") + " has the head \"ctc\"");
   expect_refused(common + " --batch 0", "--batch");
   expect_refused(common + " --batch 65", "--batch");
   expect_refused(common + " --beam 0", "--beam");
@@ -262,6 +263,7 @@ TEST_F(Transcribe, RefusesWhatDoesNotFitByName) {
   expect_refused("transcribe" + clip + " --beam 4 --weights " + write_model("rnnt", GigaAmGolden("rnnt_tiny")),
                  "--beam belongs to a CTC head");
   expect_refused(common, "the plan needs", 1, "TANDEM_MEMORY_LIMIT=100K");
+  expect_refused(common + " --vad v9", "--vad is \"v9\": use v5 or v6");
   // What a model is made of, missing or wrong.
   json config = json::parse(read(path("model/config.json")));
   const auto with_config = [&](const json& changed) {
@@ -291,6 +293,21 @@ TEST_F(Transcribe, RefusesWhatDoesNotFitByName) {
   changed.erase("head");
   expect_refused(with_config(changed), "no \"head\"");
   expect_refused(common + " --config " + path("absent.json"), "absent.json");
+  write("changed.json", "{\"encoder\": }");
+  expect_refused(common + " --config " + path("changed.json"), "changed.json is not valid JSON: parse error at line 1");
+  // A configuration in the weights stands above the file beside them, and an error says which of the two it means.
+  const WeightFile weights = *read_weight_file(path("model/model.safetensors"));
+  changed = config;
+  changed["encoder"]["n_layers"] = 3;
+  std::filesystem::create_directory(path("both"));
+  ASSERT_TRUE(write_safetensors_file(path("both/model.safetensors"), weights.tensors(), {{"config", changed.dump()}}));
+  const std::string both = "transcribe" + clip + " --weights " + path("both");
+  expect_refused(both, "encoder.layers.2.norm_feed_forward1.weight");
+  write("both/config.json", config.dump());
+  changed["encoder"]["n_layers"] = 0;
+  ASSERT_TRUE(write_safetensors_file(path("both/model.safetensors"), weights.tensors(), {{"config", changed.dump()}}));
+  expect_refused(both, "the configuration in " + path("both/model.safetensors") +
+                           ", which stands above config.json beside it,: \"encoder.n_layers\" is 0");
   std::filesystem::remove(path("model/config.json"));
   expect_refused(common, "model/config.json");
   std::filesystem::remove(path("model/model.safetensors"));

@@ -77,10 +77,10 @@ TEST_F(ToolWeights, BenchPrintsOneJsonObject) {
                  "--vars names \"u\", but gigaam-ctc has the variables b, t");
   expect_refused("bench gigaam-ctc --vars b=one" + config, "--vars has \"b=one\"");
   expect_refused("bench gigaam-ctc --vars b=1,b=2" + config, "names \"b\" twice");
-  expect_refused("bench gigaam-ctc --vars t=0" + config, "0 mel frames");
-  expect_refused("bench gigaam-mel --vars n=1" + config, "n is 1 samples");
+  expect_refused("bench gigaam-ctc --vars t=0" + config, "t is 0; it must be from 1 to ");
+  expect_refused("bench gigaam-mel --vars n=1" + config, "n is 1; it must be from 201 to 9600000 samples");
   expect_refused("bench silero-v6-16k --vars b=1", "has no variables");
-  expect_refused("bench gigaam-ctc --weights-dtype i4" + config, "use f32, f16, bf16 or int8");
+  expect_refused("bench gigaam-ctc --weights-dtype i4" + config, "use f32, f16, bf16 or i8");
   expect_refused("bench silero-v6-16k --weights-dtype f16", "are kept as they are");
 }
 

@@ -101,6 +101,29 @@ TEST(Safetensors, RefusesHeaderLengthsThatDoNotFit) {
   EXPECT_NE(error_of(bytes).find("claims 3 bytes, but only 2 follow"), std::string::npos);
   for (int i = 0; i < 8; ++i) bytes[static_cast<size_t>(i)] = std::byte{0xFF};
   EXPECT_NE(error_of(bytes).find("claims 18446744073709551615 bytes; at most 100000000"), std::string::npos);
+  // Without a name that says what it is, it is told from what it begins with.
+  const auto guessed = [](std::vector<std::byte> file, const std::string& name) {
+    return read_weights(ByteSource::own(std::move(file)), name).error().message;
+  };
+  EXPECT_EQ(guessed(bytes, "x.safetensors"),
+            "x.safetensors is not a usable safetensors file: its first 8 bytes state a header of 18446744073709551615 "
+            "bytes; at most 100000000 are read, and it is no ONNX file either");
+  EXPECT_EQ(guessed(made_file("[1]", 0), "x.safetensors"),
+            "x.safetensors is not a usable safetensors file: its first 8 bytes state a header of 3 bytes, and what "
+            "follows begins with \"[\", not with \"{\", and it is no ONNX file either");
+  EXPECT_EQ(guessed({std::byte{1}}, "x.safetensors"),
+            "x.safetensors is not a usable safetensors file: it has 1 bytes, but a header with its length takes 10, "
+            "and it is "
+            "no ONNX file either");
+  EXPECT_NE(guessed(made_file("[1]", 0), "x").find("a header of 3 bytes"), std::string::npos);
+}
+
+TEST(Safetensors, NamesTheFileOnceAndNoParser) {
+  EXPECT_EQ(error_of(made_file(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4)),
+            "test.safetensors is not a usable safetensors file: tensor \"w\" is f32 [2] and needs 8 bytes, but has 4");
+  const std::string cut = error_of(made_file(R"({"w":)", 0));
+  EXPECT_EQ(cut.find("json.exception"), std::string::npos) << cut;
+  EXPECT_NE(cut.find("its header: parse error at line 1, column 6"), std::string::npos) << cut;
 }
 
 /// Tensors that view `storage`.

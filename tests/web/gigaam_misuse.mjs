@@ -180,7 +180,7 @@ export async function checkRefusals(engine, read) {
     load({ ...changed((one) => (one.head.num_classes = 35)), vocabulary: [...LABELS, 'ё'] }));
   await refuses('few positions', 'Unsupported', ['"pos_emb_max_len" 10', 'reach only 40'], () =>
     load(changed((one) => (one.encoder.pos_emb_max_len = 10))));
-  await refuses('the other head', 'InvalidArgument', ['rnnt', 'ctc'], () => load({ head: 'rnnt' }));
+  await refuses('the other head', 'InvalidArgument', ['head is "rnnt"', 'the head "ctc"'], () => load({ head: 'rnnt' }));
   await refuses('a head that is none', 'InvalidArgument', ['head', '"both"'], () => load({ head: 'both' }));
   await refuses('a letter too few', 'InvalidFormat', ['32 entries'], () => load({ vocabulary: LABELS.slice(1) }));
   await refuses('a letter without text', 'InvalidFormat', [], () => load({ vocabulary: ['', ...LABELS.slice(1)] }));

