@@ -8,6 +8,7 @@ import { Jit } from './jit.js';
 import { JitRecurrent } from './recurrent.js';
 import { VadIterator, speechTimestamps } from './segmentation.js';
 import { SileroVad } from './silero.js';
+import { SileroOffline } from './silero_offline.js';
 import { Operations } from './tensor.js';
 import { Weights } from './weights.js';
 
@@ -104,6 +105,12 @@ export class Engine {
   loadSileroVad(options) {
     this.check();
     return SileroVad.load(this, options);
+  }
+
+  /** The same for whole recordings, in less time. */
+  loadSileroOffline(options) {
+    this.check();
+    return SileroOffline.load(this, options);
   }
 
   /** GigaAM, a speech recogniser, for clips of up to 30 seconds. */

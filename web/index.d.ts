@@ -118,6 +118,22 @@ export interface SileroVad {
   destroy(): void;
 }
 
+/** Whole recordings: the probabilities of a SileroVad, within 1e-5, in less time. A call that throws changes nothing. */
+export interface SileroOffline {
+  readonly version: string;
+  readonly sampleRate: number;
+  /** 512 at 16 kHz, 256 at 8 kHz: 32 ms. */
+  readonly windowSamples: number;
+  /** Milliseconds that preparing took. */
+  readonly prepareMs: number;
+  /**
+   * Probability of speech in every window of a recording from -1 to 1, the last one filled up with zeros. The recording is
+   * copied into the engine's memory.
+   */
+  probabilities(samples: Float32Array): Float32Array;
+  destroy(): void;
+}
+
 /** JSON of a GigaAM configuration: `preprocessor`, `encoder`, `head`, `labels`; see demo/gigaam. */
 export type GigaAmConfiguration = { readonly [name: string]: unknown };
 export interface LoadProgress {
@@ -294,6 +310,7 @@ export interface Counters {
 export interface Engine extends JitEngine {
   readonly capabilities: Capabilities;
   loadSileroVad(options: SileroVadOptions): Promise<SileroVad>;
+  loadSileroOffline(options: SileroVadOptions): Promise<SileroOffline>;
   loadGigaAM(options: GigaAmOptions): Promise<GigaAm>;
   compileGraph(
     text: string,

@@ -2,6 +2,29 @@ import { bytesOf } from './bytes.js';
 import { TandemError, describe, oneOf } from './errors.js';
 import { now, profiled } from './profile.js';
 
+/** What both kinds of detector are loaded from, by the engine's function `load`. */
+export async function loadSilero(engine, options, load) {
+  const version = oneOf('version', options.version ?? 'v5', ['v5', 'v6']);
+  const sampleRate = oneOf('sampleRate', options.sampleRate ?? 16000, [16000, 8000]);
+  const reproducible = engine.numericsOf(options);
+  const isa = engine.isaOf(options);
+  if (options.weights === undefined) {
+    throw new TandemError(
+      'InvalidArgument',
+      `weights are missing; give the bytes or the URL of silero_vad_${version}.onnx (npm @ricky0123/vad-web, dist/)`,
+    );
+  }
+  const bytes = await bytesOf(options.weights, `the weights of Silero VAD ${version}`);
+  engine.check();
+  engine.stopWarmUp();
+  const source = typeof options.weights === 'string' || options.weights instanceof URL ? String(options.weights) : '';
+  const started = now();
+  const handle = engine.withCopies([bytes, source || 'the given weights', isa], (address, origin, isaAddress) =>
+    engine.call(load, address, bytes.byteLength, origin, sampleRate, isaAddress, reproducible));
+  if (!handle) throw engine.failure();
+  return { handle, version, sampleRate, prepareMs: now() - started };
+}
+
 /** Voice activity detection on a stream of samples, 32 ms at a time. Made by engine.loadSileroVad(). */
 export class SileroVad {
   #engine;
@@ -11,25 +34,8 @@ export class SileroVad {
   #pending = 0;
 
   static async load(engine, options = {}) {
-    const version = oneOf('version', options.version ?? 'v5', ['v5', 'v6']);
-    const sampleRate = oneOf('sampleRate', options.sampleRate ?? 16000, [16000, 8000]);
-    const reproducible = engine.numericsOf(options);
-    const isa = engine.isaOf(options);
-    if (options.weights === undefined) {
-      throw new TandemError(
-        'InvalidArgument',
-        `weights are missing; give the bytes or the URL of silero_vad_${version}.onnx (npm @ricky0123/vad-web, dist/)`,
-      );
-    }
-    const bytes = await bytesOf(options.weights, `the weights of Silero VAD ${version}`);
-    engine.check();
-    engine.stopWarmUp();
-    const source = typeof options.weights === 'string' || options.weights instanceof URL ? String(options.weights) : '';
-    const started = now();
-    const handle = engine.withCopies([bytes, source || 'the given weights', isa], (address, origin, isaAddress) =>
-      engine.call('tandem_silero_load', address, bytes.byteLength, origin, sampleRate, isaAddress, reproducible));
-    if (!handle) throw engine.failure();
-    return new SileroVad(engine, handle, version, sampleRate, now() - started);
+    const { handle, version, sampleRate, prepareMs } = await loadSilero(engine, options, 'tandem_silero_load');
+    return new SileroVad(engine, handle, version, sampleRate, prepareMs);
   }
 
   /** Use engine.loadSileroVad(). */
