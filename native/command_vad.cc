@@ -9,6 +9,7 @@
 #include "native/progress.h"
 #include "native/recording_detector.h"
 #include "native/resample.h"
+#include "native/silero_target.h"
 #include "native/sound_file.h"
 #include "native/tool_options.h"
 
