@@ -1,5 +1,6 @@
 #include "native/recording_detector.h"
 
+#include "core/backend/registry.h"
 #include "native/progress.h"
 #include "native/silero_target.h"
 
@@ -8,7 +9,15 @@ namespace tandem {
 Result<RecordingDetector> RecordingDetector::create(const std::string& version, int64_t sample_rate,
                                                     const std::string& given, const PrepareConfig& config) {
   TANDEM_TRY(weights, load_silero_weights(version, sample_rate, given));
-  return RecordingDetector(std::move(weights), config);
+  // The program's backend shares large kernels among threads; these are so short that a busy machine makes them wait.
+  PrepareConfig one_thread = config;
+  one_thread.threads = 1;
+  if (config.backend) {
+    const auto shared = find_backend(config.backend->name(), {config.threads});
+    const auto single = find_backend(config.backend->name(), {1});
+    if (shared && single && *shared == config.backend) one_thread.backend = *single;
+  }
+  return RecordingDetector(std::move(weights), std::move(one_thread));
 }
 
 Result<std::vector<double>> RecordingDetector::probabilities(std::span<const float> samples,

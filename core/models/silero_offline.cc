@@ -9,11 +9,16 @@ namespace tandem {
 
 Result<SileroOffline> SileroOffline::create(const SileroWeights& weights, const PrepareConfig& config) {
   if (auto sizes = silero_sizes(weights.sample_rate); !sizes) return tl::unexpected<JitError>(sizes.error());
+  // Kernels of a few microseconds gain little from a second thread, and wait for it long on a busy machine.
+  PrepareConfig one_thread = config;
+  one_thread.threads = 1;
   const auto model = std::make_shared<const Silero>(weights);
   SileroGatesJit gates{model};
-  if (auto prepared = gates.prepare_with_config(config); !prepared) return tl::unexpected<JitError>(prepared.error());
+  if (auto prepared = gates.prepare_with_config(one_thread); !prepared)
+    return tl::unexpected<JitError>(prepared.error());
   SileroScanJit scan{model};
-  if (auto prepared = scan.prepare_with_config(config); !prepared) return tl::unexpected<JitError>(prepared.error());
+  if (auto prepared = scan.prepare_with_config(one_thread); !prepared)
+    return tl::unexpected<JitError>(prepared.error());
   return SileroOffline(std::move(gates), std::move(scan));
 }
 

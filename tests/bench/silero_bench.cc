@@ -41,7 +41,6 @@ SileroOffline offline_detector(const SileroWeights& weights, std::shared_ptr<Bac
   PrepareConfig config;
   config.backend = std::move(backend);
   config.numerics = numerics;
-  config.threads = 1;
   return value_of(SileroOffline::create(weights, config));
 }
 
@@ -64,7 +63,9 @@ void check(SileroOffline& detector, Plan& plan, const std::vector<float>& sample
 
 void run(Report& report) {
   const SileroWeights weights = testing::silero_weights("v5", 16000);
-  const std::shared_ptr<Backend> backend = make_clang_backend(ClangBackendOptions::from_environment());
+  ClangBackendOptions options = ClangBackendOptions::from_environment();
+  options.threads = 1;
+  const std::shared_ptr<Backend> backend = make_clang_backend(options);
   std::vector<float> chunk(576);
   for (size_t i = 0; i < chunk.size(); i++) chunk[i] = 0.3f * std::sin(static_cast<float>(i) * 0.05f);
 
