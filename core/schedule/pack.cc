@@ -241,6 +241,8 @@ class WithoutBuffer {
 
 }  // namespace
 
+std::string packed_operand_name(const Node& root) { return concat("packed operand of ", root.origin); }
+
 PackedOperand pack_operand(ProgramBuilder& program, const Group& group, const ContractOperand& operand,
                            const Shape& space, size_t rank, size_t vector_axis, const Tile& tile, bool pairs) {
   const Graph& graph = *program.module.graph;
@@ -272,7 +274,7 @@ PackedOperand pack_operand(ProgramBuilder& program, const Group& group, const Co
   packed.buffer.strides = ordered_strides(shape, order);
   packed.buffer.slot =
       program.add_slot(operand.constant ? SlotRole::kPacked : SlotRole::kIntermediate, packed.buffer.dtype,
-                       maximum_elements(shape), concat("packed operand of ", origin));
+                       maximum_elements(shape), packed_operand_name(graph.node(group.root)));
   const WithoutBuffer computed_here(program, operand);
   Packer(program, group, operand, packed, shape, space, vector_axis, tile.lanes).run(origin);
   // Steps of a recurrence that stand in one plan multiply by the same weights.

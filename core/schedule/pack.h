@@ -30,6 +30,9 @@ struct PackedOperand {
   std::vector<Index> index(const std::vector<Index>& index, const Index& panel, const Index& column) const;
 };
 
+/// Name of the slots that hold packed operands of a group, for people.
+std::string packed_operand_name(const Node& root);
+
 /// Adds the slot and the kernel call that pack an operand of a group: once at prepare for constants, at every step
 /// otherwise. `pairs`: of the last axis of the space, the only reduced one, which has an even size.
 PackedOperand pack_operand(ProgramBuilder& program, const Group& group, const ContractOperand& operand,

@@ -98,6 +98,11 @@ uint32_t ProgramBuilder::share_last_result(uint32_t slot) {
   return slot;
 }
 
+void ProgramBuilder::repeat_call(Phase phase, KernelCall call, const Work& work) {
+  (phase == Phase::kPrepare ? program.prepare_calls : program.step_calls).push_back(std::move(call));
+  if (phase == Phase::kStep) step_work.push_back(work);
+}
+
 void ProgramBuilder::describe_last_call(Phase phase, std::string origin, Work work) {
   (phase == Phase::kPrepare ? program.prepare_calls : program.step_calls).back().origin = std::move(origin);
   if (phase == Phase::kStep) step_work.back() = std::move(work);

@@ -6,6 +6,7 @@
 #include "core/schedule/contract_axes.h"
 #include "core/schedule/loops.h"
 #include "core/schedule/program_builder.h"
+#include "core/schedule/shared_lowering.h"
 #include "core/schedule/work.h"
 
 namespace tandem {
@@ -14,7 +15,7 @@ namespace {
 class Scheduler {
  public:
   Scheduler(const GraphModule& module, const ScheduleOptions& options)
-      : module_(module), graph_(*module.graph), builder_(module, options) {}
+      : module_(module), graph_(*module.graph), builder_(module, options), shared_(builder_) {}
 
   Schedule run() {
     schedule_.groups = choose_groups(module_, builder_.options);
@@ -32,6 +33,7 @@ class Scheduler {
       schedule_.outputs.push_back({module_.output_names[i], roots.at(output), graph_.node(output).shape});
     }
     builder_.drop_unread();
+    schedule_.repeated_groups = shared_.repeated();
     schedule_.program = std::move(builder_.program);
     schedule_.step_work = std::move(builder_.step_work);
     return std::move(schedule_);
@@ -79,6 +81,17 @@ class Scheduler {
 
   BufferRef lower_group(const Group& group) {
     const Node& node = graph_.node(group.root);
+    const std::string name =
+        group.reason == "output" ? output_name(group.root) : concat("%", group.root, " ", name_of(node.op));
+    if (!builder_.options.share_lowering) return lower_alone(group, name);
+    if (auto target = shared_.repeat(group, name)) return *target;
+    const BufferRef target = lower_alone(group, name);
+    shared_.keep(target);
+    return target;
+  }
+
+  BufferRef lower_alone(const Group& group, const std::string& name) {
+    const Node& node = graph_.node(group.root);
     const bool output = group.reason == "output";
     BufferRef target;
     target.dtype = node.dtype;
@@ -92,8 +105,7 @@ class Scheduler {
       target.strides = ordered_strides(node.shape, order);
     }
     const SlotRole role = output ? SlotRole::kOutput : group.prepare ? SlotRole::kPacked : SlotRole::kIntermediate;
-    target.slot = builder_.add_slot(role, node.dtype, maximum_elements(node.shape),
-                                    output ? output_name(group.root) : concat("%", group.root, " ", name_of(node.op)));
+    target.slot = builder_.add_slot(role, node.dtype, maximum_elements(node.shape), name);
     target.partial = group.is_partial(graph_.node(group.anchor == kNoNode ? group.root : group.anchor).shape.size());
     // A result without elements needs no kernel.
     if (maximum_elements(node.shape) == 0) return target;
@@ -122,6 +134,7 @@ class Scheduler {
   const GraphModule& module_;
   const Graph& graph_;
   ProgramBuilder builder_;
+  SharedLowering shared_;
   Schedule schedule_;
 };
 

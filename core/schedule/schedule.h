@@ -46,6 +46,8 @@ struct ScheduleOptions {
   Numerics numerics = Numerics::kFast;
   /// Contractions of bf16 values, widened to f32, may use the machine's bf16 dot products.
   bool bfloat16_dot = false;
+  /// Lower equal groups once. Without it the schedule is the same and takes longer to make: for tests.
+  bool share_lowering = true;
 };
 
 /// Decides which nodes get buffers (fuse.cc). Groups come in an order in which each uses only earlier ones.
@@ -94,6 +96,7 @@ struct Schedule {
   std::vector<ScheduledInput> inputs;
   std::vector<ScheduledOutput> outputs;
   std::vector<ScheduledConstant> constants;
+  size_t repeated_groups = 0;  ///< Groups that were not lowered, being equal to others that were.
   /// Decisions and calls as text: one group a line with form, reason, kernel, buffers.
   std::string text(const GraphModule& module) const;
 };
