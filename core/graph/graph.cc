@@ -69,6 +69,8 @@ NodeId Graph::make(Op op, std::span<const NodeId> operands, Attributes attribute
     if (equal(nodes_[candidate], node)) return candidate;
 
   TANDEM_CHECK(nodes_.size() < kNoNode, "too many nodes");
+  node.has_input = op == Op::kInput;
+  for (const NodeId operand : node.operands) node.has_input |= nodes_[operand].has_input;
   if (!origins_.empty()) node.origin = join(origins_, " / ");
   const auto id = static_cast<NodeId>(nodes_.size());
   nodes_.push_back(std::move(node));

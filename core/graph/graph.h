@@ -90,6 +90,7 @@ struct Node {
   std::vector<NodeId> operands;
   Attributes attributes;
   std::string origin;  ///< Where the model made it ("encoder.0 / conv1d"); first maker wins; not part of the identity.
+  bool has_input = false;  ///< Is it an input, or is one under it?
 };
 
 /// A tensor graph: immutable, hash-consed nodes behind 32-bit numbers, in an order in which operands come first.

@@ -17,10 +17,7 @@ namespace {
 
 bool reaches_input(const Tensor& tensor) {
   const auto graph = tensor.graph();
-  const NodeId node = tensor.node_in(graph);
-  for (const NodeId id : reachable_nodes(*graph, std::span(&node, 1)))
-    if (graph->node(id).op == Op::kInput) return true;
-  return false;
+  return graph->node(tensor.node_in(graph)).has_input;
 }
 
 }  // namespace
