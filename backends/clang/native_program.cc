@@ -31,6 +31,12 @@ class FloatingPointMode {
   unsigned before_;
 };
 
+/// As many threads as the process may use, when that is more.
+std::unique_ptr<WorkerPool> wider_pool(int threads) {
+  auto pool = std::make_unique<WorkerPool>(0);
+  return pool->threads() > threads ? std::move(pool) : nullptr;
+}
+
 }  // namespace
 
 NativeProgram::NativeProgram(const Program& program, Numerics numerics, std::unique_ptr<LoadedCode> code,
@@ -38,6 +44,7 @@ NativeProgram::NativeProgram(const Program& program, Numerics numerics, std::uni
     : numerics_(numerics),
       code_(std::move(code)),
       pool_(std::move(pool)),
+      prepare_pool_(wider_pool(pool_->threads())),
       prepare_calls_(resolve(program, program.prepare_calls, code_->functions, kLargeBytes)),
       step_calls_(resolve(program, program.step_calls, code_->functions, INT64_MAX)),
       source_(std::move(source)),
@@ -79,7 +86,9 @@ std::vector<NativeProgram::Call> NativeProgram::resolve(const Program& program, 
 }
 
 bool NativeProgram::run(Phase phase, void* const* slots, const int64_t* variables, size_t first, size_t last) noexcept {
-  const std::vector<Call>& calls = phase == Phase::kPrepare ? prepare_calls_ : step_calls_;
+  const bool preparing = phase == Phase::kPrepare;
+  const std::vector<Call>& calls = preparing ? prepare_calls_ : step_calls_;
+  WorkerPool& pool = preparing && prepare_pool_ ? *prepare_pool_ : *pool_;
   const FloatingPointMode mode(numerics_);
   void* buffers[kMaxBuffers];
   long values[kMaxVariables];
@@ -88,11 +97,13 @@ bool NativeProgram::run(Phase phase, void* const* slots, const int64_t* variable
     for (size_t k = 0; k < call.slots.size(); k++) buffers[k] = slots[call.slots[k]];
     for (size_t k = 0; k < call.variables.size(); k++) values[k] = call.variables[k].evaluate(variables);
     const int64_t range = call.range.evaluate(variables);
-    if (call.large && range > 1 && pool_->threads() > 1)
-      pool_->run(call.function, buffers, values, range, control_word(numerics_), call.last_large || i + 1 == last);
+    if (call.large && range > 1 && pool.threads() > 1)
+      pool.run(call.function, buffers, values, range, control_word(numerics_), call.last_large || i + 1 == last);
     else
       call.function(buffers, values, 0, range);
   }
+  // Weights are packed once: threads that wait for more would wait for ever.
+  if (preparing && last >= calls.size()) prepare_pool_.reset();
   return true;
 }
 

@@ -14,8 +14,9 @@ namespace tandem {
 /// A loaded program: calls with everything resolved that can be before the first step.
 class NativeProgram : public Executable {
  public:
-  /// `code->functions` holds one function per kernel of the program; large kernels run on `pool`. Throws InternalError
-  /// for a call that names a kernel, slot or variable that isn't there.
+  /// `code->functions` holds one function per kernel of the program; large kernels of steps run on `pool`, those of
+  /// prepare, like the compiler, on as many threads as the process may use. Throws InternalError for a call that names
+  /// a kernel, slot or variable that isn't there.
   NativeProgram(const Program& program, Numerics numerics, std::unique_ptr<LoadedCode> code,
                 std::shared_ptr<WorkerPool> pool, std::string source, std::vector<uint8_t> binary);
 
@@ -40,6 +41,7 @@ class NativeProgram : public Executable {
   Numerics numerics_;
   std::unique_ptr<LoadedCode> code_;
   std::shared_ptr<WorkerPool> pool_;
+  std::unique_ptr<WorkerPool> prepare_pool_;  ///< Where it is wider, until the last prepare call has run.
   std::vector<Call> prepare_calls_, step_calls_;
   std::string source_;
   std::vector<uint8_t> binary_;

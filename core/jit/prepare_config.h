@@ -20,7 +20,7 @@ struct PrepareConfig {
   /// Multiplies bf16 weights by the machine's bf16 dot products: what meets them is rounded to bf16, sums stay f32. A
   /// machine without them plans as if this were not set; with reproducible numerics it is an error.
   bool bfloat16_dot = false;
-  int threads = 0;                        ///< 0: as many as the machine gives this process.
+  int threads = 0;                        ///< Of a step; 0: as many as the machine gives this process.
   int64_t memory_limit = kDefaultMemory;  ///< Bytes that one plan may need; 0: no limit.
   DebugOptions debug;                     ///< What is printed while preparing.
 
