@@ -199,8 +199,10 @@ Value Evaluator::reduction(const Node& node) const {
       first = false;
     }
     if (node.op == Op::kReduceSum && is_float(node.dtype)) {
-      // The order of a sum is free: count the roundings of the worst one.
-      total.error = error + (terms * half_ulp(inner) + half_ulp(node.dtype)) * magnitude + smallest_normal(node.dtype);
+      // The order of a sum is free: count the roundings of the worst one. This sum of f64 has as many of its own.
+      const double roundings = inner == DType::kF64 ? 2 * terms : terms;
+      total.error =
+          error + (roundings * half_ulp(inner) + half_ulp(node.dtype)) * magnitude + smallest_normal(node.dtype);
       if (!std::isfinite(total.value)) total.error = error == 0 ? 0 : std::numeric_limits<double>::infinity();
     } else {
       magnitude = magnitude_of(node.dtype, total);

@@ -178,10 +178,12 @@ double carried_error(Op op, const Element& x, const Element& y, double r) {
 
 /// Roundings that one op may add, in half units in the last place: 1 when the op is exact up to rounding, more for
 /// functions that are approximated, 0 for ops that never round.
-double own_roundings(Op op, DType dtype) {
+double own_roundings(Op op, DType dtype, bool exact_operands) {
   const double ulps = accuracy_ulps(op, dtype);
-  // An f64 result is compared with a float64 number that was rounded itself.
-  return 2 * ulps + (dtype == DType::kF64 && ulps > 0.5 ? 1 : 0);
+  // An f64 result is compared with a float64 number that was rounded itself, and in the same way only if both started
+  // from the same operands.
+  const bool same_rounding = ulps == 0 || (ulps <= 0.5 && exact_operands);
+  return 2 * ulps + (dtype == DType::kF64 && !same_rounding ? 1 : 0);
 }
 
 /// A sum or product of exact operands that is a number of the dtype has no rounding to differ in. (Not for f64, whose
@@ -201,7 +203,7 @@ Element compute_float(Op op, DType dtype, const Element& x, const Element& y) {
     return out;
   }
   out.error = carried_error(op, x, y, out.value);
-  const double roundings = own_roundings(op, dtype);
+  const double roundings = own_roundings(op, dtype, x.error == 0 && y.error == 0);
   if (roundings > 0) out.error += roundings * half_ulp(dtype) * std::fabs(out.value) + smallest_normal(dtype);
   if (is_exact_result(op, dtype, x, y, out.value)) out.error = 0;
   const double reach = std::fabs(out.value) + out.error;

@@ -180,6 +180,19 @@ TEST(Reference, ErrorMarksWhatTheLastBitDecides) {
   EXPECT_EQ(decided(run(floor((x - x) * 1.0f))), 1);
 }
 
+TEST(Reference, BoundsOfF64CountTheRoundingsOfTheReference) {
+  constexpr double kHalf = 0x1p-53, kTiny = 1e-300;
+  const Tensor x = constant<double>({1}, {1.1}), y = constant<double>({1}, {1.3}), z = constant<double>({1}, {-4.7});
+  // From the same operands both round in the same way; from others each has a rounding of its own.
+  EXPECT_NEAR(run(x + z).error[0], kHalf * 3.6, 1e-3 * kHalf);
+  EXPECT_NEAR(run(x * y + z).error[0], kHalf * (1.43 + 2 * 3.27), 1e-3 * kHalf);
+  // Four roundings each of a sum whose order is free, and one of the result.
+  EXPECT_NEAR(run(constant<double>({4}, {1.1, 1.3, 1.7, 1.9}).sum()).error[0], kHalf * (2 * 4 + 1) * 6, 1e-3 * kHalf);
+  const double sum = 1.1 * 1.3 - 4.7;
+  EXPECT_EQ(mismatch(run(x * y + z), bytes_of<double>({std::nextafter(sum, 0)})), std::nullopt);
+  EXPECT_TRUE(mismatch(run(x * y + z), bytes_of<double>({sum * (1 + 16 * kHalf) + kTiny})).has_value());
+}
+
 TEST(Reference, MismatchNamesTheElement) {
   auto expected = run(constant<float>({2, 2}, {1, 2, 3, NAN}) * 1.0f);
   std::vector<float> actual = {1, 2, 3, NAN};
