@@ -26,7 +26,8 @@ Result<std::vector<double>> RecordingDetector::probabilities(std::span<const flo
   // The reason may be long, and was told with the first recording.
   if (failed_) return fail(*failed_, "the model could not be prepared, as said before");
   windows_ += static_cast<int64_t>(samples.size()) / sizes.window;
-  const bool many = offline_ || windows_ >= SileroOffline::kFewestWindows;
+  const bool many =
+      config_.numerics != Numerics::kReproducible && (offline_ || windows_ >= SileroOffline::kFewestWindows);
   TANDEM_TRY(found, many ? whole(samples, on_progress) : stream(samples, on_progress));
   return std::vector<double>(found.begin(), found.end());
 }

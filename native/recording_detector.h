@@ -13,7 +13,8 @@ namespace tandem {
 
 /// Speech probabilities of whole recordings at one rate, by the detector that is done sooner: `SileroVad`, which is
 /// prepared in less time, until all recordings together have SileroOffline::kFewestWindows, then `SileroOffline`. Their
-/// probabilities agree within 1e-5.
+/// probabilities agree within 1e-5. With reproducible numerics it is `SileroVad` alone: the bits of a recording depend
+/// on nothing but its samples.
 class RecordingDetector {
  public:
   /// Finds and reads the weights of "v5" or "v6" (`given`: --weights, may be empty); nothing is prepared yet.

@@ -123,9 +123,11 @@ void TargetOptions::add_to(CLI::App& command) {
   command.add_option("--numerics", numerics,
                      "fast, or reproducible: the same bits on all targets; default "
                      "TANDEM_NUMERICS, else fast");
-  command.add_flag("--bf16-dot", bf16_dot,
-                   "Multiply bf16 weights by bf16 dot products, where the machine has them: faster, and what meets the "
-                   "weights is rounded to bf16; default TANDEM_BF16_DOT");
+  const auto take_dot = [this](int64_t count) { bf16_dot = count > 0; };
+  command.add_flag_function(
+      "--bf16-dot", take_dot,
+      "Multiply bf16 weights by bf16 dot products, where the machine has them: faster, and what meets the "
+      "weights is rounded to bf16; --bf16-dot=false: not, whatever TANDEM_BF16_DOT says");
 }
 
 void add_threads_option(CLI::App& command, TargetOptions& options) {
@@ -135,7 +137,9 @@ void add_threads_option(CLI::App& command, TargetOptions& options) {
 
 const char* TargetOptions::environment(const char* name) const {
   const std::string_view variable = name;
-  if (variable == "TANDEM_NUMERICS" && !numerics.empty()) return nullptr;
+  // Dot products and reproducible numerics exclude each other: the one that is an option wins.
+  if (variable == "TANDEM_NUMERICS" && (!numerics.empty() || bf16_dot.value_or(false))) return nullptr;
+  if (variable == "TANDEM_BF16_DOT" && (bf16_dot || numerics == "reproducible")) return nullptr;
   if (variable == "TANDEM_BACKEND" && !target.empty()) return nullptr;
   if (variable == "TANDEM_THREADS" && threads) return nullptr;
   if (variable == "TANDEM_ISA") {
@@ -167,7 +171,7 @@ Result<PrepareConfig> TargetOptions::config() const {
     config->backend_name = target;
   }
   if (!isa.empty()) config->isa = isa;
-  if (bf16_dot) config->bfloat16_dot = true;
+  if (bf16_dot) config->bfloat16_dot = *bf16_dot;
   auto backend = find_backend(config->backend_name, {config->threads});
   if (!backend) return tl::unexpected<JitError>(backend.error());
   config->backend = *backend;

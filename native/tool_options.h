@@ -44,7 +44,7 @@ struct TargetOptions {
   std::string target;
   std::string isa;
   std::string numerics;
-  bool bf16_dot = false;
+  std::optional<bool> bf16_dot;
   std::optional<int64_t> threads;  ///< 0 to 1024; for commands that have --threads.
 
   void add_to(CLI::App& command);

@@ -82,7 +82,8 @@ Result<ResolvedConfig> resolve(const PrepareConfig& config) {
   }
   if (config.bfloat16_dot && config.numerics == Numerics::kReproducible)
     return fail(ErrorCode::kInvalidArgument,
-                "bf16 dot products and reproducible numerics exclude each other: only some machines have the former");
+                "bf16 dot products (bfloat16_dot, --bf16-dot, TANDEM_BF16_DOT) and reproducible numerics (--numerics, "
+                "TANDEM_NUMERICS) exclude each other, since only some machines have the former: leave one of them out");
   // A forced instruction set says what its machines may have, the backend what this one has.
   resolved.bfloat16_dot =
       config.bfloat16_dot && resolved.capabilities.bfloat16_dot && resolved.backend->capabilities().bfloat16_dot;

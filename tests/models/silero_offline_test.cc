@@ -96,6 +96,18 @@ TEST(SileroOffline, AnyBasisIsTakenAsItIs) {
   EXPECT_GT(difference, 1e-3f) << "the changed basis changes nothing";
 }
 
+TEST(RecordingDetector, ReproducibleBitsDoNotDependOnOtherRecordings) {
+  const std::vector<float> clip = testing::silero_clip("p16-long");
+  const std::vector<float> many(static_cast<size_t>(512 * SileroOffline::kFewestWindows), 0.0f);
+  PrepareConfig config = native_config();
+  config.numerics = Numerics::kReproducible;
+  auto detector = RecordingDetector::create("v6", 16000, testing::silero_onnx_path("v6"), config);
+  ASSERT_TRUE(detector.has_value()) << detector.error().text();
+  const std::vector<double> alone = detector->probabilities(clip).value();
+  ASSERT_TRUE(detector->probabilities(many).has_value());
+  EXPECT_EQ(detector->probabilities(clip).value(), alone);
+}
+
 TEST(RecordingDetector, LongRecordingsHaveTheSegmentsOfTheStream) {
   const std::vector<float> clip = testing::silero_clip("p16-long");
   std::vector<float> samples;

@@ -94,7 +94,19 @@ TEST_F(ToolWeights, BFloat16DotsAreAskedFor) {
   EXPECT_FALSE(has_dots("interpreter"));
   EXPECT_TRUE(has_dots("interpreter --bf16-dot"));
   EXPECT_FALSE(has_dots("native --isa sse --bf16-dot"));
-  expect_refused(show + "interpreter --bf16-dot --numerics reproducible", "exclude each other");
+  const std::string both = show + "interpreter --bf16-dot --numerics reproducible";
+  for (const char* part :
+       {"exclude each other", "--bf16-dot, TANDEM_BF16_DOT", "--numerics, TANDEM_NUMERICS", "leave one"})
+    expect_refused(both, part);
+  // An option wins over a variable, over that of its opponent as well.
+  ASSERT_EQ(::setenv("TANDEM_BF16_DOT", "1", 1), 0);
+  EXPECT_TRUE(has_dots("interpreter"));
+  EXPECT_FALSE(has_dots("interpreter --bf16-dot=false"));
+  EXPECT_FALSE(has_dots("interpreter --numerics reproducible"));
+  ASSERT_EQ(::unsetenv("TANDEM_BF16_DOT"), 0);
+  ASSERT_EQ(::setenv("TANDEM_NUMERICS", "reproducible", 1), 0);
+  EXPECT_TRUE(has_dots("interpreter --bf16-dot"));
+  ASSERT_EQ(::unsetenv("TANDEM_NUMERICS"), 0);
 }
 
 TEST_F(ToolWeights, RunKeepsThemAsItIsTold) {
