@@ -30,7 +30,7 @@ std::pair<Tensor, Tensor> turns(int64_t rows, int64_t columns, int64_t size) {
 /// q a + b, a bin c + p d; sums over a first, then a turn by b c / n_fft, then sums over b.
 Tensor power_in_two_steps(const Tensor& frames, const MelConfig& config, int64_t p) {
   const int64_t n = config.n_fft, q = n / p, half = q / 2 + 1;
-  const Dim t = frames.dim(0);
+  const Dim& t = frames.dim(0);
   const auto [cos_p, sin_p] = turns(p, p, p);
   const Tensor columns = frames.reshape({t, p, q}).transpose(1, 2);           // [t, b, a]
   const auto sums = linear(columns, concat({cos_p, sin_p}, 0)).chunk(-1, 2);  // [t, b, c] each: real, imaginary

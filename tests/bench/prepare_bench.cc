@@ -198,7 +198,7 @@ class Folder {
   Folder& operator=(const Folder&) = delete;
 
   std::string cache() const { return (path_ / "cache").string(); }
-  std::string file(const char* name) const { return (path_ / name).string(); }
+  std::string file(std::string_view name) const { return (path_ / name).string(); }
 
  private:
   std::filesystem::path path_;
@@ -244,7 +244,7 @@ void run(Report& report, const std::string& program) {
   const std::string child = concat("'", program, "' --child ");
   compare(report, folder, "Silero", child + "silero");
   for (const DType dtype : {DType::kF32, DType::kF16}) {
-    const std::string path = folder.file(name_of(dtype).data());
+    const std::string path = folder.file(name_of(dtype));
     bool written = false;
     for (const int layers : {16, 4, 1}) {
       const std::string name = concat("GigaAM ", name_of(dtype), ", ", layers, layers == 1 ? " layer" : " layers");
@@ -276,7 +276,7 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (argc == 4 && std::strcmp(argv[1], "--child") == 0) {
-      tandem::bench::prepare_gigaam(argv[2], std::atoi(argv[3]));
+      tandem::bench::prepare_gigaam(argv[2], static_cast<int>(std::strtol(argv[3], nullptr, 10)));
       return 0;
     }
     tandem::bench::Report report(argc, argv, "From nothing to the first step, native: Silero VAD v5, GigaAM v3 CTC");

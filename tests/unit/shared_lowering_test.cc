@@ -164,7 +164,7 @@ TEST(SharedLowering, BuffersThatAreNotWrittenAsAWholeAreNotShared) {
       module.output_names.push_back("y" + std::to_string(number));
       if (!second || !whole) continue;
       module.outputs.push_back(relu(product).node_in(module.graph));
-      module.output_names.push_back("rectified");
+      module.output_names.emplace_back("rectified");
     }
     EXPECT_EQ(repeated_groups(module), whole ? 0u : 2u);
   }
