@@ -20,6 +20,11 @@ bool is_rearrangement(Op op) {
   }
 }
 
+NodeId below_rearrangements(const Graph& graph, NodeId id) {
+  while (is_rearrangement(graph.node(id).op)) id = graph.node(id).operands[0];
+  return id;
+}
+
 Index divisor(const Index& size) { return less(0, size) == Truth::kAlways ? size : max(size, 1); }
 
 Index flat_offset(const std::vector<Index>& index, const Shape& strides) {

@@ -12,6 +12,8 @@ namespace tandem {
 std::vector<Index> operand_index(const Graph& graph, const Node& node, const std::vector<Index>& index);
 /// True for the movement ops that `operand_index` knows.
 bool is_rearrangement(Op op);
+/// The first node that is no rearrangement, from `node` down: what the node shows.
+NodeId below_rearrangements(const Graph& graph, NodeId node);
 
 /// The subscript in `to` of the element that has the subscript `index` in `from`: same row-major number, other shape.
 /// Axes that the two shapes share pass through without division.

@@ -18,11 +18,6 @@ bool is_widening(const Graph& graph, const Node& node) {
   return node.op == Op::kCast && node.dtype == DType::kF32 && graph.node(node.operands[0]).dtype == DType::kBF16;
 }
 
-NodeId below_rearrangements(const Graph& graph, NodeId id) {
-  while (is_rearrangement(graph.node(id).op)) id = graph.node(id).operands[0];
-  return id;
-}
-
 /// Which nodes depend on inputs or variables?
 std::vector<bool> varying(const Graph& graph) {
   std::vector<bool> varies(graph.size(), false);

@@ -27,7 +27,7 @@ Pattern either(Op op, Pattern first, Pattern second, char name) {
 }
 
 std::optional<NodeId> uniform_scalar(const Graph& graph, NodeId id) {
-  while (is_rearrangement(graph.node(id).op)) id = graph.node(id).operands[0];
+  id = below_rearrangements(graph, id);
   if (graph.node(id).op != Op::kScalar) return std::nullopt;
   return id;
 }

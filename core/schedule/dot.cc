@@ -6,11 +6,6 @@
 namespace tandem {
 namespace {
 
-NodeId below_rearrangements(const Graph& graph, NodeId id) {
-  while (is_rearrangement(graph.node(id).op)) id = graph.node(id).operands[0];
-  return id;
-}
-
 /// The bf16 expression that an operand shows as f32, or nothing.
 std::optional<NodeId> widened_bfloat16(const Graph& graph, NodeId operand) {
   const Node& cast = graph.node(below_rearrangements(graph, operand));

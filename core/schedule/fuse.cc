@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/graph/movement_index.h"
 #include "core/schedule/access.h"
 #include "core/schedule/dot.h"
 #include "core/schedule/schedule.h"
@@ -138,9 +139,7 @@ class Fuser {
   /// What is below has a buffer of its own: loading that and widening it costs no more than another buffer.
   bool only_widens_a_buffer(NodeId id) const {
     if (!is_widening_cast(graph_, id)) return false;
-    NodeId base = graph_.node(id).operands[0];
-    while (is_rearrangement(graph_.node(base).op)) base = graph_.node(base).operands[0];
-    return !state_[base].forced.empty();
+    return !state_[below_rearrangements(graph_, graph_.node(id).operands[0])].forced.empty();
   }
 
   /// The last node above an accumulation up to which only elementwise ops and rearrangements follow and nothing leaves
