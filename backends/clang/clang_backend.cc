@@ -78,10 +78,8 @@ std::vector<Unit> split_program(const Program& program) {
 }
 
 bool uses_bfloat16_dots(const Program& program) {
-  return std::any_of(program.kernels.begin(), program.kernels.end(), [](const Kernel& kernel) {
-    return std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
-                       [](const Instruction& made) { return made.opcode == Opcode::kDotBFloat16; });
-  });
+  return std::any_of(program.kernels.begin(), program.kernels.end(),
+                     [](const Kernel& kernel) { return uses(kernel, Opcode::kDotBFloat16); });
 }
 
 std::string cache_key(const std::string& source, const CompileOptions& options) {

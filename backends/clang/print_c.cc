@@ -1,6 +1,5 @@
 #include "backends/clang/print_c.h"
 
-#include <algorithm>
 #include <unordered_set>
 
 #include "backends/clang/c_prelude.h"
@@ -232,8 +231,7 @@ std::string KernelPrinter::print(std::string& symbol) {
     text += concat("//   n", i, ": ", comment_text(kernel_.variables[i].text()), "\n");
   // A call of its own: that buffers don't overlap is known of parameters only, and carrying it over when the body is
   // inlined takes the compiler longer than anything else.
-  const bool dot = std::any_of(kernel_.instructions.begin(), kernel_.instructions.end(),
-                               [](const Instruction& all) { return all.opcode == Opcode::kDotBFloat16; });
+  const bool dot = uses(kernel_, Opcode::kDotBFloat16);
   text += concat("static __attribute__((noinline", dot ? concat(", ", CPrelude::kDotTarget) : "", ")) void ", symbol,
                  "_body(", parameters, "long begin, long end) {\n", out_, "}\n");
   text += concat("void ", symbol, "(void* const* buffers, const long* variables, long begin, long end) {\n  ", symbol,

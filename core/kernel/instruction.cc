@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iterator>
 
 #include "core/base/text.h"
@@ -13,6 +14,11 @@ const OpcodeInfo& info(Opcode opcode) {
   };
   static_assert(std::size(table) == static_cast<size_t>(kOpcodeCount));
   return table[static_cast<int>(opcode)];
+}
+
+bool uses(const Kernel& kernel, Opcode opcode) {
+  return std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
+                     [opcode](const Instruction& instruction) { return instruction.opcode == opcode; });
 }
 
 std::string_view name_of(Scalar scalar) {

@@ -115,6 +115,9 @@ std::string text(const Kernel& kernel, ValueId instruction);
 /// buffer where bounds allow, loops entered once. Throws InternalError naming the instruction.
 void verify(const Kernel& kernel);
 
+/// Is there an instruction of this opcode?
+bool uses(const Kernel& kernel, Opcode opcode);
+
 struct Capabilities;
 /// The same, and that nothing needs more than the machine has: half_to_float, float_to_half, fma and dot_bf16.
 void verify(const Kernel& kernel, const Capabilities& capabilities);
