@@ -70,8 +70,7 @@ void ProgramBuilder::add_call(Phase phase, Kernel kernel, std::vector<uint32_t> 
   call.range = kernel.range;
   call.origin = std::move(origin);
   call.kernel = kernel_number(std::move(kernel));
-  (phase == Phase::kPrepare ? program.prepare_calls : program.step_calls).push_back(std::move(call));
-  if (phase == Phase::kStep) step_work.push_back(std::move(work));
+  repeat_call(phase, std::move(call), std::move(work));
 }
 
 uint32_t ProgramBuilder::share_last_result(uint32_t slot) {
@@ -98,9 +97,9 @@ uint32_t ProgramBuilder::share_last_result(uint32_t slot) {
   return slot;
 }
 
-void ProgramBuilder::repeat_call(Phase phase, KernelCall call, const Work& work) {
+void ProgramBuilder::repeat_call(Phase phase, KernelCall call, Work work) {
   (phase == Phase::kPrepare ? program.prepare_calls : program.step_calls).push_back(std::move(call));
-  if (phase == Phase::kStep) step_work.push_back(work);
+  if (phase == Phase::kStep) step_work.push_back(std::move(work));
 }
 
 void ProgramBuilder::describe_last_call(Phase phase, std::string origin, Work work) {

@@ -29,7 +29,7 @@ class ProgramBuilder {
   /// earlier result is returned; else `slot`.
   uint32_t share_last_result(uint32_t slot);
   /// Adds a call of a kernel that is there.
-  void repeat_call(Phase phase, KernelCall call, const Work& work);
+  void repeat_call(Phase phase, KernelCall call, Work work);
   /// Says what the call that was added last in a phase does.
   void describe_last_call(Phase phase, std::string origin, Work work);
   std::vector<Work> step_work;  ///< Of each step call.
