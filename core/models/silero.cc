@@ -93,7 +93,7 @@ bool is_fourier_basis(const WeightTensor& basis) {
 Silero::Silero(const SileroWeights& weights)
     : sample_rate_(weights.sample_rate),
       sizes_(sizes_or_throw(weights.sample_rate)),
-      has_fourier_basis_(is_fourier_basis(weights.stft_basis)),
+      stft_weight_(weights.stft_basis),
       stft_basis_(weight_constant(weights.stft_basis, weights.file)),
       conv1_weight_(weight_constant(weights.conv1_weight, weights.file)),
       conv1_bias_(weight_constant(weights.conv1_bias, weights.file)),
@@ -188,8 +188,8 @@ Tensor Silero::gates(const Tensor& samples, const Dim& windows) const {
                              windows.text(), " windows of ", sizes_.window, ", not samples of shape ",
                              text(samples.shape())));
   const Tensor chunks = samples.window(0, sizes_.chunk(), sizes_.window);
-  const Tensor x = has_fourier_basis_ ? features(folded_spectrum(chunks), by_parity(conv1_weight_), true)
-                                      : features(spectrum(chunks), conv1_weight_, true);
+  const Tensor x = is_fourier_basis(stft_weight_) ? features(folded_spectrum(chunks), by_parity(conv1_weight_), true)
+                                                  : features(spectrum(chunks), conv1_weight_, true);
   return linear(x, lstm_weight_ih_, lstm_bias_ih_ + lstm_bias_hh_);
 }
 

@@ -70,7 +70,7 @@ class Silero {
 
   int64_t sample_rate_;
   SileroSizes sizes_;
-  bool has_fourier_basis_;
+  WeightTensor stft_weight_;  ///< The numbers of the basis, which the constant keeps alive.
   Tensor stft_basis_;
   Tensor conv1_weight_, conv1_bias_, conv2_weight_, conv2_bias_;
   Tensor conv3_weight_, conv3_bias_, conv4_weight_, conv4_bias_;
