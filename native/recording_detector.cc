@@ -32,17 +32,22 @@ Result<std::vector<double>> RecordingDetector::probabilities(std::span<const flo
   return std::vector<double>(found.begin(), found.end());
 }
 
-Result<std::vector<float>> RecordingDetector::stream(std::span<const float> samples, const OnProgress& on_progress) {
-  if (!vad_) {
-    const auto start = std::chrono::steady_clock::now();
-    auto vad = SileroVad::create(weights_, config_);
-    prepare_seconds_ += seconds_since(start);
-    if (!vad) {
-      failed_ = vad.error().code;
-      return tl::unexpected<JitError>(vad.error());
-    }
-    vad_.emplace(std::move(*vad));
+template <typename Detector>
+Result<void> RecordingDetector::prepare(std::optional<Detector>& detector) {
+  if (detector) return {};
+  const auto start = std::chrono::steady_clock::now();
+  auto made = Detector::create(weights_, config_);
+  prepare_seconds_ += seconds_since(start);
+  if (!made) {
+    failed_ = made.error().code;
+    return tl::unexpected<JitError>(made.error());
   }
+  detector.emplace(std::move(*made));
+  return {};
+}
+
+Result<std::vector<float>> RecordingDetector::stream(std::span<const float> samples, const OnProgress& on_progress) {
+  if (auto prepared = prepare(vad_); !prepared) return tl::unexpected<JitError>(prepared.error());
   if (auto reset = vad_->reset(); !reset) return tl::unexpected<JitError>(reset.error());
   std::vector<float> found;
   constexpr size_t kPiece = 16384;
@@ -56,16 +61,7 @@ Result<std::vector<float>> RecordingDetector::stream(std::span<const float> samp
 }
 
 Result<std::vector<float>> RecordingDetector::whole(std::span<const float> samples, const OnProgress& on_progress) {
-  if (!offline_) {
-    const auto start = std::chrono::steady_clock::now();
-    auto offline = SileroOffline::create(weights_, config_);
-    prepare_seconds_ += seconds_since(start);
-    if (!offline) {
-      failed_ = offline.error().code;
-      return tl::unexpected<JitError>(offline.error());
-    }
-    offline_.emplace(std::move(*offline));
-  }
+  if (auto prepared = prepare(offline_); !prepared) return tl::unexpected<JitError>(prepared.error());
   return offline_->probabilities(samples, [&](int64_t windows) {
     if (on_progress) on_progress(windows * offline_->window(), static_cast<int64_t>(samples.size()));
   });

@@ -34,6 +34,9 @@ class RecordingDetector {
   RecordingDetector(SileroWeights weights, PrepareConfig config)
       : weights_(std::move(weights)), config_(std::move(config)) {}
 
+  /// Makes one of the two detectors when it is needed first.
+  template <typename Detector>
+  Result<void> prepare(std::optional<Detector>& detector);
   Result<std::vector<float>> stream(std::span<const float> samples, const OnProgress& on_progress);
   Result<std::vector<float>> whole(std::span<const float> samples, const OnProgress& on_progress);
 
