@@ -41,6 +41,15 @@ int64_t plan_memory_limit() {
   return left > 1 ? static_cast<int64_t>(left) : 1;
 }
 
+PrepareConfig prepare_config(const char* isa, bool reproducible) {
+  PrepareConfig config;
+  config.backend = engine_backend();
+  config.isa = capabilities_for(isa).isa;
+  config.numerics = reproducible ? Numerics::kReproducible : Numerics::kFast;
+  config.memory_limit = plan_memory_limit();
+  return config;
+}
+
 }  // namespace tandem::web
 
 /// `bytes`: what the engine's memory may grow to.

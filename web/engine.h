@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "core/backend/backend.h"
+#include "core/jit/prepare_config.h"
 
 namespace tandem::web {
 
@@ -15,5 +16,8 @@ Capabilities capabilities_for(const char* isa);
 
 /// Bytes that a new plan may take: what the memory may still grow by. Set by `tandem_start`.
 int64_t plan_memory_limit();
+
+/// How a wrapper is prepared in this engine. Throws as `capabilities_for`.
+PrepareConfig prepare_config(const char* isa, bool reproducible);
 
 }  // namespace tandem::web

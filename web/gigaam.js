@@ -2,6 +2,7 @@ import { bytesHere, bytesOf, isAddress, placeOf } from './bytes.js';
 import { TandemError, checkKeys, describe, numberOf, objectOf, oneOf } from './errors.js';
 import { openSource, readInto } from './loading.js';
 import { now } from './profile.js';
+import { checkSamples } from './samples.js';
 
 const OPTIONS = ['weights', 'config', 'vocabulary', 'tokenizer', 'head', 'weightsDtype', 'maxSeconds', 'lanes', 'beamWidth',
   'isa', 'numerics', 'onProgress'];
@@ -179,9 +180,7 @@ export class GigaAm {
 
   #withClip(method, samples, use) {
     this.#checkLive();
-    if (!(samples instanceof Float32Array)) {
-      throw new TandemError('InvalidArgument', `samples are ${describe(samples)}; give a Float32Array from -1 to 1`);
-    }
+    checkSamples(samples);
     if (samples.length > this.maxSamples) {
       throw new TandemError(
         'InvalidArgument',

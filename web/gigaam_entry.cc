@@ -147,11 +147,7 @@ TANDEM_EXPORT int tandem_gigaam_prepare(uint32_t handle, const char* head, const
     GigaAmOptions options;
     if (*dtype != 0) options.weights = dtype_or_throw(dtype);
     TANDEM_TRY(model, make_speech_model(recognizer.weights, config, std::move(recognizer.vocabulary.value()), options));
-    PrepareConfig target;
-    target.backend = engine_backend();
-    target.isa = capabilities_for(isa).isa;
-    target.numerics = reproducible != 0 ? Numerics::kReproducible : Numerics::kFast;
-    target.memory_limit = plan_memory_limit();
+    const PrepareConfig target = prepare_config(isa, reproducible != 0);
     const PieceRecognizerOptions pieces{static_cast<int64_t>(lanes), longest_s, static_cast<int64_t>(beam_width)};
     TANDEM_TRY(made, PieceRecognizer::create(model.model, pieces, target));
     recognizer.pieces = std::move(made);

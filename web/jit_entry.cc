@@ -224,11 +224,7 @@ TANDEM_EXPORT int tandem_jit_prepare(uint32_t handle, const char* specs, const c
                                      double memory_limit) {
   return guarded(0, [&]() -> Result<int> {
     Wrapper& wrapper = wrappers().get(handle);
-    PrepareConfig config;
-    config.backend = engine_backend();
-    config.isa = capabilities_for(isa).isa;
-    config.numerics = reproducible != 0 ? Numerics::kReproducible : Numerics::kFast;
-    config.memory_limit = plan_memory_limit();
+    PrepareConfig config = prepare_config(isa, reproducible != 0);
     if (memory_limit > 0 && memory_limit < static_cast<double>(config.memory_limit))
       config.memory_limit = static_cast<int64_t>(memory_limit);
     TANDEM_TRY(all_specs, wrapper.session.flattened(input_specs(specs)));

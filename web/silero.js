@@ -1,6 +1,7 @@
 import { bytesOf } from './bytes.js';
-import { TandemError, describe, oneOf } from './errors.js';
+import { TandemError, oneOf } from './errors.js';
 import { now, profiled } from './profile.js';
+import { checkFinite, checkSamples } from './samples.js';
 
 /** What both kinds of detector are loaded from, by the engine's function `load`. */
 export async function loadSilero(engine, options, load) {
@@ -74,9 +75,7 @@ export class SileroVad {
   #checkSamples(samples) {
     if (!this.#handle) throw new TandemError('Destroyed', 'the detector was destroyed; load it again');
     this.#engine.check();
-    if (!(samples instanceof Float32Array)) {
-      throw new TandemError('InvalidArgument', `samples are ${describe(samples)}; give a Float32Array from -1 to 1`);
-    }
+    checkSamples(samples);
   }
 
   #run() {
@@ -113,12 +112,7 @@ export class SileroVad {
    */
   process(samples) {
     this.#checkSamples(samples);
-    for (let i = 0; i < samples.length; i++) {
-      // Before anything is taken, so that nothing changes when a sample is refused.
-      if (samples[i] - samples[i] !== 0) {
-        throw new TandemError('NonFinite', `sample ${i} is ${samples[i]}; samples must be finite`, { index: i });
-      }
-    }
+    checkFinite(samples);
     const probabilities = new Float32Array(Math.floor((this.#pending + samples.length) / this.windowSamples));
     this.#allOrNothing(probabilities.length, () => this.#take(samples, probabilities));
     return probabilities;

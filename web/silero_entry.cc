@@ -7,8 +7,8 @@
 #include "core/base/text.h"
 #include "core/models/silero_vad.h"
 #include "web/boundary.h"
-#include "web/engine.h"
 #include "web/profile.h"
+#include "web/silero_loading.h"
 
 namespace tandem::web {
 
@@ -45,15 +45,7 @@ using namespace tandem::web;  // NOLINT
 TANDEM_EXPORT uint32_t tandem_silero_load(const uint8_t* bytes, uint32_t size, const char* origin, int sample_rate,
                                           const char* isa, int reproducible) {
   return guarded(uint32_t{0}, [&]() -> Result<uint32_t> {
-    const auto* first = reinterpret_cast<const std::byte*>(bytes);
-    TANDEM_TRY(file, read_weights(ByteSource::view({first, size}), origin));
-    TANDEM_TRY(weights, find_silero_weights(file, sample_rate));
-    PrepareConfig config;
-    config.backend = engine_backend();
-    config.isa = capabilities_for(isa).isa;
-    config.numerics = reproducible != 0 ? Numerics::kReproducible : Numerics::kFast;
-    config.memory_limit = plan_memory_limit();
-    TANDEM_TRY(vad, SileroVad::create(weights, config));
+    TANDEM_TRY(vad, load_silero<SileroVad>(bytes, size, origin, sample_rate, isa, reproducible));
     return detectors().add(std::make_unique<Detector>(std::move(vad)));
   });
 }

@@ -1,4 +1,5 @@
-import { TandemError, describe } from './errors.js';
+import { TandemError } from './errors.js';
+import { checkFinite, checkSamples } from './samples.js';
 import { loadSilero } from './silero.js';
 
 /** Voice activity detection of whole recordings. Made by engine.loadSileroOffline(). */
@@ -32,14 +33,8 @@ export class SileroOffline {
   probabilities(samples) {
     if (!this.#handle) throw new TandemError('Destroyed', 'the detector was destroyed; load it again');
     this.#engine.check();
-    if (!(samples instanceof Float32Array)) {
-      throw new TandemError('InvalidArgument', `samples are ${describe(samples)}; give a Float32Array from -1 to 1`);
-    }
-    for (let i = 0; i < samples.length; i++) {
-      if (samples[i] - samples[i] !== 0) {
-        throw new TandemError('NonFinite', `sample ${i} is ${samples[i]}; samples must be finite`, { index: i });
-      }
-    }
+    checkSamples(samples);
+    checkFinite(samples);
     const address = this.#call('samples', samples.length) >>> 0;
     if (!address) throw this.#engine.failure();
     this.#engine.view(Float32Array, address, samples.length).set(samples);

@@ -4,7 +4,7 @@
 
 #include "core/models/silero_offline.h"
 #include "web/boundary.h"
-#include "web/engine.h"
+#include "web/silero_loading.h"
 
 namespace tandem::web {
 
@@ -35,15 +35,7 @@ using namespace tandem::web;  // NOLINT
 TANDEM_EXPORT uint32_t tandem_silero_offline_load(const uint8_t* bytes, uint32_t size, const char* origin,
                                                   int sample_rate, const char* isa, int reproducible) {
   return guarded(uint32_t{0}, [&]() -> Result<uint32_t> {
-    const auto* first = reinterpret_cast<const std::byte*>(bytes);
-    TANDEM_TRY(file, read_weights(ByteSource::view({first, size}), origin));
-    TANDEM_TRY(weights, find_silero_weights(file, sample_rate));
-    PrepareConfig config;
-    config.backend = engine_backend();
-    config.isa = capabilities_for(isa).isa;
-    config.numerics = reproducible != 0 ? Numerics::kReproducible : Numerics::kFast;
-    config.memory_limit = plan_memory_limit();
-    TANDEM_TRY(detector, SileroOffline::create(weights, config));
+    TANDEM_TRY(detector, load_silero<SileroOffline>(bytes, size, origin, sample_rate, isa, reproducible));
     return recordings().add(std::make_unique<Recordings>(std::move(detector)));
   });
 }

@@ -62,11 +62,7 @@ using namespace tandem::web;  // NOLINT
 TANDEM_EXPORT int tandem_warm_up(uint32_t number, const char* isa, int reproducible) {
   return guarded(0, [&]() -> Result<int> {
     if (number >= std::size(kPlans)) return 0;
-    PrepareConfig config;
-    config.backend = engine_backend();
-    config.isa = capabilities_for(isa).isa;
-    config.numerics = reproducible != 0 ? Numerics::kReproducible : Numerics::kFast;
-    config.memory_limit = plan_memory_limit();
+    const PrepareConfig config = prepare_config(isa, reproducible != 0);
     Session session("warm-up");
     session.declare_input("x", DType::kF32, {96});
     if (auto prepared = session.prepare({}, kPlans[number], config); !prepared)

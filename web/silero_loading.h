@@ -1,0 +1,19 @@
+#pragma once
+
+#include "core/models/silero_weights.h"
+#include "web/engine.h"
+
+namespace tandem::web {
+
+/// A detector of Silero VAD, of a stream or of recordings, from the bytes of its weights, which are not needed
+/// afterwards. `origin` names them in errors.
+template <typename Detector>
+Result<Detector> load_silero(const uint8_t* bytes, uint32_t size, const char* origin, int sample_rate, const char* isa,
+                             int reproducible) {
+  const auto* first = reinterpret_cast<const std::byte*>(bytes);
+  TANDEM_TRY(file, read_weights(ByteSource::view({first, size}), origin));
+  TANDEM_TRY(weights, find_silero_weights(file, sample_rate));
+  return Detector::create(weights, prepare_config(isa, reproducible != 0));
+}
+
+}  // namespace tandem::web
