@@ -18,9 +18,12 @@
 #include "tests/bench/gigaam_onnx.h"
 #include "tests/bench/onnxruntime_session.h"
 #include "tests/support/gigaam_golden.h"
+#include "tests/support/value_or_throw.h"
 
 namespace tandem::bench {
 namespace {
+
+using testing::value_or_throw;
 
 using Clock = std::chrono::steady_clock;
 
@@ -31,12 +34,6 @@ struct Work {
   std::vector<double> shares;
   int rounds;
 };
-
-template <typename T>
-T value_or_throw(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().text());
-  return std::move(*result);
-}
 
 /// Inputs of one batch.
 struct Batch {

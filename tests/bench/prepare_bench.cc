@@ -28,9 +28,12 @@
 #include "tests/bench/onnxruntime_peer.h"
 #include "tests/support/gigaam_golden.h"
 #include "tests/support/golden.h"
+#include "tests/support/value_or_throw.h"
 
 namespace tandem::bench {
 namespace {
+
+using testing::value_or_throw;
 
 constexpr int kRuns = 7;
 /// 20 seconds: the plan of one clip of a usual length.
@@ -38,12 +41,6 @@ constexpr int64_t kMelFrames = 2000;
 
 double wall_ms() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-template <typename T>
-T value_or_throw(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().text());
-  return std::move(*result);
 }
 
 /// Prints "stage|wall|cpu" lines, in milliseconds.

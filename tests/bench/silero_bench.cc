@@ -15,9 +15,12 @@
 #include "tests/bench/yardstick_silero.h"
 #include "tests/support/golden.h"
 #include "tests/support/silero_stepper.h"
+#include "tests/support/value_or_throw.h"
 
 namespace tandem::bench {
 namespace {
+
+using testing::value_or_throw;
 
 /// Windows of the recording that a whole-recording detector is measured on: times are divided by them.
 constexpr size_t kRecorded = 320;
@@ -31,22 +34,16 @@ std::vector<float> recording() {
   return samples;
 }
 
-template <typename T>
-T value_of(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().text());
-  return std::move(*result);
-}
-
 SileroOffline offline_detector(const SileroWeights& weights, std::shared_ptr<Backend> backend, Numerics numerics) {
   PrepareConfig config;
   config.backend = std::move(backend);
   config.numerics = numerics;
-  return value_of(SileroOffline::create(weights, config));
+  return value_or_throw(SileroOffline::create(weights, config));
 }
 
 /// The whole recording must give what its windows give one by one.
 void check(SileroOffline& detector, Plan& plan, const std::vector<float>& samples) {
-  const std::vector<float> found = value_of(detector.probabilities(samples));
+  const std::vector<float> found = value_or_throw(detector.probabilities(samples));
   std::vector<float> chunk(576);
   const auto forget = [&plan] {
     for (const size_t state : {1, 2}) std::memset(plan.input_data(state), 0, kSileroHidden * sizeof(float));
@@ -93,7 +90,7 @@ void run(Report& report) {
   }
   for (size_t i = 0; i < detectors.size(); i++)
     contenders.push_back({concat("whole recording, ", name_of(i == 0 ? Numerics::kFast : Numerics::kReproducible)),
-                          [&samples, detector = &detectors[i]] { value_of(detector->probabilities(samples)); }});
+                          [&samples, detector = &detectors[i]] { value_or_throw(detector->probabilities(samples)); }});
   std::string reason;
   const auto peer = OnnxruntimeSilero::make(testing::silero_onnx_path("v5"), reason);
   if (peer)

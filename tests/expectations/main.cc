@@ -24,9 +24,12 @@
 #include "tests/support/graph_runner.h"
 #include "tests/support/native_kernels.h"
 #include "tests/support/silero_stepper.h"
+#include "tests/support/value_or_throw.h"
 
 namespace tandem {
 namespace {
+
+using testing::value_or_throw;
 
 using nlohmann::json;
 
@@ -94,12 +97,6 @@ json modules_of(Data& data, const std::function<std::vector<uint8_t>(const Sched
   return modules;
 }
 
-template <typename T>
-T value_of(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().text());
-  return std::move(*result);
-}
-
 /// Lowest and highest value that each element may have: [low, high], both as f64.
 json bounds_of(Data& data, const reference::ReferenceResult& result, bool exact) {
   std::vector<double> low, high;
@@ -151,7 +148,7 @@ json case_entry(Data& data, const reference::Case& from) {
     RewriteOptions rewriting;
     rewriting.reorder_sums = options.numerics == Numerics::kFast;
     const Schedule schedule = make_schedule(rewrite(loaded.module, rewriting), options);
-    return value_of(emit_module(schedule.program, options.capabilities));
+    return value_or_throw(emit_module(schedule.program, options.capabilities));
   });
   return entry;
 }
@@ -165,7 +162,7 @@ json clip_entry(Data& data, SileroVad& vad, const std::filesystem::path& file) {
   if (auto reset = vad.reset(); !reset) throw std::runtime_error(reset.error().text());
   if (auto pushed = vad.push(samples, probabilities); !pushed) throw std::runtime_error(pushed.error().text());
   if (auto flushed = vad.flush(probabilities); !flushed) throw std::runtime_error(flushed.error().text());
-  const auto h = value_of(vad.h()), c = value_of(vad.c());
+  const auto h = value_or_throw(vad.h()), c = value_or_throw(vad.c());
   return {{"probabilities", data.add(probabilities)},
           {"h", data.add(h.data(), h.size_bytes())},
           {"c", data.add(c.data(), c.size_bytes())}};
@@ -176,7 +173,7 @@ json silero_entry(Data& data, const std::string& version, int64_t rate, const st
   PrepareConfig config;
   config.backend = test::uncached_backend();
   config.numerics = Numerics::kReproducible;
-  SileroVad vad = value_of(SileroVad::create(weights, config));
+  SileroVad vad = value_or_throw(SileroVad::create(weights, config));
   json entry = {{"version", version}, {"sampleRate", rate}};
   const std::string name = "silero/" + version + (rate == 16000 ? "_16k.json" : "_8k.json");
   const json golden = testing::golden_json(name)["clips"];
@@ -189,7 +186,7 @@ json silero_entry(Data& data, const std::string& version, int64_t rate, const st
     emitting.backend = std::make_shared<EmittingBackend>();
     emitting.isa = options.capabilities.isa;
     emitting.numerics = options.numerics;
-    SileroVad emitted = value_of(SileroVad::create(weights, emitting));
+    SileroVad emitted = value_or_throw(SileroVad::create(weights, emitting));
     return emitted.jit().session().plan()->executable().binary();
   });
   return entry;

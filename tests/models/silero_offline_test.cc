@@ -15,22 +15,14 @@
 namespace tandem {
 namespace {
 
-PrepareConfig native_config() {
-  static const std::shared_ptr<Backend> backend = test::uncached_backend();
-  PrepareConfig config;
-  config.backend = backend;
-  config.threads = 1;
-  return config;
-}
-
 SileroOffline make_offline(const SileroWeights& weights) {
-  auto detector = SileroOffline::create(weights, native_config());
+  auto detector = SileroOffline::create(weights, test::uncached_config());
   if (!detector) throw std::runtime_error(detector.error().text());
   return std::move(*detector);
 }
 
 std::vector<float> streamed(const SileroWeights& weights, std::span<const float> samples) {
-  auto vad = SileroVad::create(weights, native_config());
+  auto vad = SileroVad::create(weights, test::uncached_config());
   if (!vad) throw std::runtime_error(vad.error().text());
   std::vector<float> probabilities;
   if (auto pushed = vad->push(samples, probabilities); !pushed) throw std::runtime_error(pushed.error().text());
@@ -99,7 +91,7 @@ TEST(SileroOffline, AnyBasisIsTakenAsItIs) {
 TEST(RecordingDetector, ReproducibleBitsDoNotDependOnOtherRecordings) {
   const std::vector<float> clip = testing::silero_clip("p16-long");
   const std::vector<float> many(static_cast<size_t>(512 * SileroOffline::kFewestWindows), 0.0f);
-  PrepareConfig config = native_config();
+  PrepareConfig config = test::uncached_config();
   config.numerics = Numerics::kReproducible;
   auto detector = RecordingDetector::create("v6", 16000, testing::silero_onnx_path("v6"), config);
   ASSERT_TRUE(detector.has_value()) << detector.error().text();
@@ -113,7 +105,7 @@ TEST(RecordingDetector, LongRecordingsHaveTheSegmentsOfTheStream) {
   std::vector<float> samples;
   while (samples.size() < static_cast<size_t>(512 * SileroOffline::kFewestWindows))
     samples.insert(samples.end(), clip.begin(), clip.end());
-  auto detector = RecordingDetector::create("v6", 16000, testing::silero_onnx_path("v6"), native_config());
+  auto detector = RecordingDetector::create("v6", 16000, testing::silero_onnx_path("v6"), test::uncached_config());
   ASSERT_TRUE(detector.has_value()) << detector.error().text();
   // A short one first, then a long one: both kinds of plan.
   ASSERT_EQ(detector->probabilities(clip).value().size(), (clip.size() + 511) / 512);
@@ -141,7 +133,7 @@ TEST(RecordingDetector, LongRecordingsHaveTheSegmentsOfTheStream) {
 TEST(SileroOffline, OtherRatesAreRefused) {
   SileroWeights weights = testing::silero_weights("v6", 16000);
   weights.sample_rate = 44100;
-  const auto detector = SileroOffline::create(weights, native_config());
+  const auto detector = SileroOffline::create(weights, test::uncached_config());
   ASSERT_FALSE(detector.has_value());
   EXPECT_EQ(detector.error().code, ErrorCode::kInvalidArgument);
 }

@@ -14,15 +14,8 @@
 namespace tandem {
 namespace {
 
-PrepareConfig native_config() {
-  static const std::shared_ptr<Backend> backend = test::uncached_backend();
-  PrepareConfig config;
-  config.backend = backend;
-  return config;
-}
-
 SileroVad make_vad(int64_t rate = 16000) {
-  auto vad = SileroVad::create(testing::silero_weights("v6", rate), native_config());
+  auto vad = SileroVad::create(testing::silero_weights("v6", rate), test::uncached_config());
   if (!vad) throw std::runtime_error(vad.error().text());
   return std::move(*vad);
 }
@@ -157,7 +150,7 @@ TEST(SileroVad, PlacesAreKeptAndFoundAgain) {
 
 TEST(SileroVad, StateOnTheHostStaysWhenTheNewOneIsNotFinite) {
   SileroJit jit{Silero(testing::silero_weights("v6", 16000))};
-  ASSERT_TRUE(jit.prepare_with_config(native_config()).has_value());
+  ASSERT_TRUE(jit.prepare_with_config(test::uncached_config()).has_value());
   auto recurrent = JitRecurrent<SileroJit>::make(std::move(jit), LstmState::zeros(kSileroHidden), 1);
   ASSERT_TRUE(recurrent.has_value()) << recurrent.error().text();
   std::vector<float> frame(576, 0.01f);
@@ -218,7 +211,7 @@ TEST(SileroVad, SilenceAndNoiseAtTheLimitOfHearingHoldNoSpeech) {
   const std::vector<float> silence(noise.size(), 0.0f);
   const auto longest = static_cast<int64_t>(noise.size());
   for (const char* version : {"v5", "v6"}) {
-    auto vad = SileroVad::create(testing::silero_weights(version, 16000), native_config());
+    auto vad = SileroVad::create(testing::silero_weights(version, 16000), test::uncached_config());
     ASSERT_TRUE(vad.has_value()) << vad.error().text();
     for (const std::vector<float>& samples : {silence, noise}) {
       std::vector<float> found;
@@ -237,7 +230,7 @@ TEST(SileroVad, StateOnTheHostGivesTheSameAsStateInThePlan) {
                                                         LstmState::zeros(kSileroHidden), 1);
   ASSERT_FALSE(unprepared.has_value());
   EXPECT_EQ(unprepared.error().code, ErrorCode::kNotPrepared);
-  ASSERT_TRUE(jit.prepare_with_config(native_config()).has_value());
+  ASSERT_TRUE(jit.prepare_with_config(test::uncached_config()).has_value());
   auto recurrent = JitRecurrent<SileroJit>::make(std::move(jit), LstmState::zeros(kSileroHidden), 1);
   ASSERT_TRUE(recurrent.has_value()) << recurrent.error().text();
   std::vector<float> found;
@@ -264,7 +257,7 @@ TEST(SileroVad, StateOnTheHostGivesTheSameAsStateInThePlan) {
 TEST(SileroVad, RatesAndChunksThatTheModelDoesNotKnowAreRefused) {
   SileroWeights weights = testing::silero_weights("v6", 16000);
   weights.sample_rate = 44100;
-  const auto refused = SileroVad::create(weights, native_config());
+  const auto refused = SileroVad::create(weights, test::uncached_config());
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
   EXPECT_NE(refused.error().message.find("44100"), std::string::npos);

@@ -5,25 +5,21 @@
 #include <stdexcept>
 
 #include "tests/support/golden.h"
+#include "tests/support/value_or_throw.h"
 
 namespace tandem::testing {
-namespace {
-
-template <typename T>
-T value_of(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().text());
-  return std::move(*result);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 GigaAmGolden::GigaAmGolden(const std::string& name)
-    : file(value_of(read_weights(ByteSource::own(file_bytes(golden_path("gigaam/" + name + ".safetensors"))), name))),
-      config(value_of(gigaam_config_of(file))) {}
+    : file(value_or_throw(
+          read_weights(ByteSource::own(file_bytes(golden_path("gigaam/" + name + ".safetensors"))), name))),
+      config(value_or_throw(gigaam_config_of(file))) {}
 
-std::vector<int64_t> GigaAmGolden::shape(const std::string& tensor) const { return value_of(file.get(tensor))->shape; }
+std::vector<int64_t> GigaAmGolden::shape(const std::string& tensor) const {
+  return value_or_throw(file.get(tensor))->shape;
+}
 
-GigaAmWeights GigaAmGolden::weights() const { return value_of(GigaAmWeights::find(file, config)); }
+GigaAmWeights GigaAmGolden::weights() const { return value_or_throw(GigaAmWeights::find(file, config)); }
 
 std::map<std::string, std::vector<std::byte>> run_gigaam(const GigaAmGolden& golden, const GigaAmCase& test,
                                                          const test::Target& target, Numerics numerics) {
@@ -31,7 +27,7 @@ std::map<std::string, std::vector<std::byte>> run_gigaam(const GigaAmGolden& gol
   reference::Options options;
   std::vector<Tensor> inputs;
   for (const std::string& name : test.inputs) {
-    const WeightTensor& tensor = *value_of(golden.file.get(name));
+    const WeightTensor& tensor = *value_or_throw(golden.file.get(name));
     const auto number = static_cast<int32_t>(inputs.size());
     inputs.push_back(
         Tensor::input(module.graph, number, name, tensor.dtype, Shape(tensor.shape.begin(), tensor.shape.end())));
@@ -40,7 +36,7 @@ std::map<std::string, std::vector<std::byte>> run_gigaam(const GigaAmGolden& gol
   for (const Tensor& output : test.build(inputs)) module.outputs.push_back(output.node_in(module.graph));
   module.output_names = test.outputs;
   std::map<std::string, std::vector<std::byte>> results;
-  const auto outputs = value_of(test::run_graph(module, options, target, numerics));
+  const auto outputs = value_or_throw(test::run_graph(module, options, target, numerics));
   for (size_t i = 0; i < outputs.size(); ++i) results[test.outputs[i]] = outputs[i];
   return results;
 }

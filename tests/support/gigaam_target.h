@@ -2,6 +2,7 @@
 
 #include "core/models/gigaam.h"
 #include "tests/support/gigaam_golden.h"
+#include "tests/support/value_or_throw.h"
 
 namespace tandem::testing {
 
@@ -13,13 +14,6 @@ inline PrepareConfig config_for(const test::Target& target, Numerics numerics = 
   const std::string native = "native ";
   if (target.name.rfind(native, 0) == 0) config.isa = target.name.substr(native.size());
   return config;
-}
-
-/// The result, or std::runtime_error with the engine's message.
-template <typename T>
-T value_or_throw(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().text());
-  return std::move(*result);
 }
 
 inline std::shared_ptr<const GigaAmModel> model_of(const GigaAmGolden& golden) {

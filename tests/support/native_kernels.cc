@@ -19,6 +19,13 @@ std::unique_ptr<ClangBackend> uncached_backend() {
   return make_clang_backend(options);
 }
 
+PrepareConfig uncached_config() {
+  static const std::shared_ptr<Backend> backend = uncached_backend();
+  PrepareConfig config;
+  config.backend = backend;
+  return config;
+}
+
 Program program_of(const Kernel& kernel) {
   Program program;
   program.kernels = {kernel};

@@ -7,6 +7,7 @@
 
 #include "backends/clang/clang_backend.h"
 #include "core/backend/backend.h"
+#include "core/jit/prepare_config.h"
 
 namespace tandem::test {
 
@@ -15,6 +16,8 @@ std::vector<Capabilities> native_instruction_sets();
 
 /// A native backend that neither reads nor writes the user's cache.
 std::unique_ptr<ClangBackend> uncached_backend();
+/// The same for wrappers; all of a program share one.
+PrepareConfig uncached_config();
 
 /// A program that calls one kernel once: slot i is buffer i, `variables` are the kernel's own.
 Program program_of(const Kernel& kernel);

@@ -6,22 +6,15 @@
 #include "core/audio/window_framer.h"
 #include "core/rewrite/rewrite.h"
 #include "tests/support/golden.h"
+#include "tests/support/value_or_throw.h"
 
 namespace tandem::testing {
-namespace {
-
-template <typename T>
-T value_of(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().text());
-  return std::move(*result);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 SileroWeights silero_weights(const std::string& version, int64_t sample_rate) {
   const WeightFile file =
-      value_of(read_weights(ByteSource::own(file_bytes(silero_onnx_path(version))), version + ".onnx"));
-  return value_of(find_silero_weights(file, sample_rate));
+      value_or_throw(read_weights(ByteSource::own(file_bytes(silero_onnx_path(version))), version + ".onnx"));
+  return value_or_throw(find_silero_weights(file, sample_rate));
 }
 
 GraphModule silero_graph(const std::string& version, int64_t sample_rate) {
@@ -47,7 +40,8 @@ SileroStepper::SileroStepper(const std::string& version, int64_t sample_rate, st
     : sizes_(*silero_sizes(sample_rate)) {
   PlanOptions options;
   options.schedule = {capabilities, numerics};
-  plan_ = value_of(Plan::make(rewritten(silero_graph(version, sample_rate), numerics), std::move(backend), options));
+  plan_ =
+      value_or_throw(Plan::make(rewritten(silero_graph(version, sample_rate), numerics), std::move(backend), options));
 }
 
 std::span<float> SileroStepper::input(const std::string& name) {
