@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/schedule/loops.h"
+#include "core/schedule/storage.h"
 
 namespace tandem {
 namespace {
@@ -51,6 +52,14 @@ double vector_score(const ContractAxes& axes, int64_t extent, size_t axis) {
   return dependent == 1 ? score * 2 : score;  // The other operand is one broadcast for the whole vector.
 }
 
+/// Do the products need no rounding in the dtype in which they are summed?
+bool has_exact_products(const Graph& graph, const Node& contraction) {
+  if (!is_float(contraction.dtype)) return false;
+  return multiplies_exactly(storage_dtype(graph, contraction.operands[0]),
+                            storage_dtype(graph, contraction.operands[1]),
+                            contraction.dtype == DType::kF64 ? DType::kF64 : DType::kF32);
+}
+
 }  // namespace
 
 ContractAxes choose_contract_axes(const ProgramBuilder& program, const Group& group, const BufferRef* target) {
@@ -88,8 +97,8 @@ ContractAxes choose_contract_axes(const ProgramBuilder& program, const Group& gr
       axes.outer.push_back(axis);
   const int64_t columns = axes.vector_axis ? space[*axes.vector_axis].upper() : 1;
   const Capabilities& capabilities = program.options.capabilities;
-  const bool fused = capabilities.fma && program.options.numerics == Numerics::kFast;
-  axes.tile = choose_tile(capabilities, fused, most, columns, size_of(register_scalar(anchor.dtype)));
+  axes.fused = capabilities.fma && (program.options.numerics == Numerics::kFast || has_exact_products(graph, anchor));
+  axes.tile = choose_tile(capabilities, axes.fused, most, columns, size_of(register_scalar(anchor.dtype)));
   if (!axes.vector_axis) axes.tile.vectors = axes.tile.lanes = 1;
   axes.tile.lanes = std::min(axes.tile.lanes, lanes_for(columns));
   return axes;

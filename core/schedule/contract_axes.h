@@ -23,6 +23,7 @@ struct ContractAxes {
   std::optional<size_t> vector_axis;  ///< Runs through the lanes; none when the result has one element.
   std::optional<size_t> row_axis;     ///< Repeats the vector operand in the register tile.
   std::vector<size_t> outer;          ///< The other output axes, outermost first.
+  bool fused = false;                 ///< Are products added by one instruction?
   Tile tile;
 };
 

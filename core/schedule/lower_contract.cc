@@ -230,7 +230,11 @@ class ContractLowering {
     const int lanes = builder_.type(sum).lanes;
     if (builder_.type(a).lanes != lanes) a = builder_.splat(a, lanes);
     if (builder_.type(b).lanes != lanes) b = builder_.splat(b, lanes);
-    if (is_float(held())) return multiply_add(lowerer_.math(), a, b, sum);
+    if (is_float(held())) {
+      MathContext math = lowerer_.math();
+      math.fused = axes_.fused;
+      return multiply_add(math, a, b, sum);
+    }
     if (anchor_.dtype == DType::kBool) return builder_.binary(Opcode::kOr, builder_.binary(Opcode::kAnd, a, b), sum);
     return builder_.binary(Opcode::kAdd, builder_.binary(Opcode::kMul, a, b), sum);
   }

@@ -108,5 +108,41 @@ TEST(Tiles, ConstantRowsGiveTheBitsOfVariableOnes) {
   }
 }
 
+/// Are there fused instructions in the kernels of a reproducible plan?
+bool fuses(const GraphModule& module, const Capabilities& capabilities) {
+  ScheduleOptions options{capabilities, Numerics::kReproducible};
+  for (const Kernel& kernel : make_schedule(module, options).program.kernels)
+    for (const Instruction& instruction : kernel.instructions)
+      if (instruction.opcode == Opcode::kFma) return true;
+  return false;
+}
+
+// Products that need no rounding may be fused with their sum, and give the bits of machines that can't.
+TEST(Tiles, ProductsWithoutRoundingAreFusedWithTheSameBits) {
+  constexpr int64_t kDepth = 37, kRows = 5, kColumns = 40;
+  const auto product = [](DType narrow, DType wide) {
+    GraphModule module;
+    const Tensor x = Tensor::input(module.graph, 0, "x", DType::kF32, {kRows, kDepth});
+    const Tensor widened = x.cast(narrow).cast(wide).pad({{0, 0}, {1, 0}}, 0.0);
+    module.outputs = {matmul(widened, weight(kDepth + 1, kColumns).cast(narrow).cast(wide)).node_in(module.graph)};
+    module.output_names = {"y"};
+    return module;
+  };
+  for (const auto& [narrow, wide, exact] : {std::tuple{DType::kF32, DType::kF64, true},
+                                            {DType::kF16, DType::kF32, true},
+                                            {DType::kBF16, DType::kF32, false},
+                                            {DType::kF32, DType::kF32, false}}) {
+    SCOPED_TRACE(std::string(name_of(narrow)) + " in " + std::string(name_of(wide)));
+    const GraphModule module = product(narrow, wide);
+    std::vector<test::OutputBytes> first;
+    for (const test::Target& target : test::all_targets()) {
+      const auto bits = run(module, target, Numerics::kReproducible, kDepth, {kRows});
+      if (first.empty()) first = bits;
+      EXPECT_TRUE(bits == first) << target.name << " gives other bits than " << test::all_targets()[0].name;
+      EXPECT_EQ(fuses(module, target.capabilities), exact && target.capabilities.fma) << target.name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tandem
