@@ -33,6 +33,17 @@ int panels_of(const ContractOperand& operand, const Tile& tile, int64_t bytes) {
   return streams ? kStreams : 1;
 }
 
+/// A constant of up to so many bytes stays in the second-level cache from step to step.
+constexpr int64_t kCachedBytes = 1 << 18;
+
+/// What a constant operand of so many elements is kept as: as small as it is stored, which is what its model chose. But
+/// nobody stores weights for sums of f64, and to widen a vector takes as long as one or two products: what stays in the
+/// cache is widened once.
+DType packed_dtype(const Graph& graph, NodeId operand, int64_t elements) {
+  const bool cached = elements * static_cast<int64_t>(sizeof(double)) <= kCachedBytes;
+  return graph.node(operand).dtype == DType::kF64 && cached ? DType::kF64 : storage_dtype(graph, operand);
+}
+
 /// Emits the loops that fill a packed copy.
 class Packer {
  public:
@@ -250,10 +261,11 @@ PackedOperand pack_operand(ProgramBuilder& program, const Group& group, const Co
   PackedOperand packed;
   Shape shape;
   packed.dtype = graph.node(operand.node).dtype;
-  packed.buffer.dtype = operand.constant ? storage_dtype(graph, operand.node) : packed.dtype;
-  int64_t bytes = static_cast<int64_t>(size_of(packed.buffer.dtype));
+  int64_t elements = 1;
   for (size_t axis = 0; axis < space.size(); axis++)
-    if (operand.depends[axis]) bytes *= space[axis].upper();
+    if (operand.depends[axis]) elements *= space[axis].upper();
+  packed.buffer.dtype = operand.constant ? packed_dtype(graph, operand.node, elements) : packed.dtype;
+  const int64_t bytes = elements * static_cast<int64_t>(size_of(packed.buffer.dtype));
   packed.pairs = pairs;
   if (pairs) packed.buffer.dtype = DType::kI32;
   packed.panels = panels_of(operand, tile, bytes);

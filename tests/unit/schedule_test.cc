@@ -52,6 +52,20 @@ TEST(Schedule, StepsOfOnePlanShareTheirPackedWeights) {
   EXPECT_EQ(packed_slots(schedule_of(module_of(transposed, 64))), 2);
 }
 
+// To widen a vector takes as long as to multiply it once or twice; to read it twice as long, from the cache, nothing.
+TEST(Schedule, WeightsInSumsOfF64AreWidenedOnceWhereTheyStayInTheCache) {
+  const auto packed = [](int64_t columns, DType wide) {
+    const auto product = [&](const Tensor& x) { return linear(x.cast(wide), weight(columns, 128).cast(wide)); };
+    std::vector<DType> dtypes;
+    for (const Slot& slot : schedule_of(module_of(product, 128)).program.slots)
+      if (slot.role == SlotRole::kPacked) dtypes.push_back(slot.dtype);
+    return dtypes;
+  };
+  EXPECT_EQ(packed(256, DType::kF64), std::vector{DType::kF64});
+  EXPECT_EQ(packed(257, DType::kF64), std::vector{DType::kF32});
+  EXPECT_EQ(packed(257, DType::kF32), std::vector{DType::kF32});
+}
+
 TEST(Schedule, MirroredPaddingForSeveralKernelsIsWrittenOnce) {
   const auto kernels = [](const Tensor& x) {
     const Tensor padded = x.reflect_pad({{0, 0}, {8, 8}});
