@@ -1,16 +1,13 @@
 #include "core/audio/finite.h"
 
-#include <cmath>
-
+#include "core/base/finite.h"
 #include "core/base/text.h"
 
 namespace tandem {
 
 std::optional<size_t> find_non_finite(std::span<const float> samples) {
-  for (size_t i = 0; i < samples.size(); ++i) {
-    if (!std::isfinite(samples[i])) return i;
-  }
-  return std::nullopt;
+  const size_t bad = first_non_finite_f32(std::as_bytes(samples));
+  return bad < samples.size() ? std::optional(bad) : std::nullopt;
 }
 
 Result<void> check_finite(std::span<const float> samples, int64_t first_index) {
