@@ -30,7 +30,7 @@ Tile choose_tile(const Capabilities& capabilities, bool fused, int64_t rows, int
   // One register for each value of the operand with fewer of them in the tile, one for the other, one for a product
   // that is yet to be added; the rest accumulate.
   const int registers = capabilities.vector_registers - (fused ? 0 : 1);
-  const int most_rows = capabilities.wasm ? 4 : 12;
+  const int most_rows = capabilities.wasm ? 6 : 12;
   const int most_vectors = 8;
   const int64_t vectors_needed = std::max<int64_t>(1, (columns + lanes - 1) / lanes);
   Tile best;
