@@ -45,6 +45,8 @@ Parts KernelEmitter::element_wise(const Instruction& instruction) {
   const bool has_splat_amount = is_shift(instruction.opcode) && (at(instruction.operands[1]).opcode == Opcode::kSplat ||
                                                                  is_constant(instruction.operands[1]));
   if (has_splat_amount) return splat_shift(instruction);
+  if (instruction.opcode == Opcode::kSelect && selects_lesser_or_greater(instruction))
+    return pseudo_extremum(instruction);
 
   // An operand that an expression needs twice, and all operands of lane by lane code, lie in locals.
   const bool is_vector = has_vector_form(instruction);
@@ -69,6 +71,32 @@ Parts KernelEmitter::element_wise(const Instruction& instruction) {
     }
     for (int i = 0; i < operands; i++) taken[i] = take(instruction.operands[i], part);
     parts.list.push_back(vector_operation(instruction, taken[0], taken[1], taken[2]));
+  }
+  return parts;
+}
+
+/// Does a select take one of the two floats that its mask compares?
+bool KernelEmitter::selects_lesser_or_greater(const Instruction& select) const {
+  const Instruction& mask = at(select.operands[0]);
+  if (mask.opcode != Opcode::kLess || !is_float(select.type.scalar)) return false;
+  const ValueId a = mask.operands[0], b = mask.operands[1];
+  const ValueId taken = select.operands[1], otherwise = select.operands[2];
+  return type_of(a).scalar == select.type.scalar && ((taken == a && otherwise == b) || (taken == b && otherwise == a));
+}
+
+// pmin(x, y) is y < x ? y : x and pmax(x, y) is x < y ? y : x, for NaN and zeros too: one machine instruction, where a
+// comparison and a choice are four.
+Parts KernelEmitter::pseudo_extremum(const Instruction& select) {
+  forget_unused(select.operands[0]);
+  const bool wide = select.type.scalar == Scalar::kF64;
+  const bool is_lesser = select.operands[1] == at(select.operands[0]).operands[0];
+  auto op = wide ? wasm::PMaxVecF64x2 : wasm::PMaxVecF32x4;
+  if (is_lesser) op = wide ? wasm::PMinVecF64x2 : wasm::PMinVecF32x4;
+  Parts parts;
+  parts.same = values_[select.operands[1]].same && values_[select.operands[2]].same;
+  for (int part = 0; part < (parts.same ? 1 : part_count(select.type)); part++) {
+    Expression* otherwise = take(select.operands[2], part);
+    parts.list.push_back(code_.binary(op, otherwise, take(select.operands[1], part)));
   }
   return parts;
 }

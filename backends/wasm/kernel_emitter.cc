@@ -309,6 +309,12 @@ void KernelEmitter::settle(ValueId id) {
   hold(id, value.waiting_parts);
 }
 
+void KernelEmitter::forget_unused(ValueId id) {
+  if (!values_[id].waiting) return;
+  values_[id].waiting = false;
+  waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), id), waiting_.end());
+}
+
 void KernelEmitter::settle_all() {
   const std::vector<ValueId> all = waiting_;
   for (ValueId id : all) settle(id);

@@ -60,6 +60,8 @@ class KernelEmitter {
   Expression* take(ValueId id, int part = 0);
   /// Puts a waiting value into locals, so that its parts can be taken any number of times.
   void settle(ValueId id);
+  /// Drops what waits for a use that will not come.
+  void forget_unused(ValueId id);
   void settle_all();
   void settle_readers(ValueId variable);
   void settle_memory_readers();
@@ -102,6 +104,8 @@ class KernelEmitter {
   Expression* wide_extremum(const Instruction& instruction, int part);
   Parts splat_shift(const Instruction& instruction);
   bool has_vector_form(const Instruction& instruction) const;
+  bool selects_lesser_or_greater(const Instruction& select) const;
+  Parts pseudo_extremum(const Instruction& select);
 
   // kernel_memory.cc
   Parts load(const Instruction& instruction);
