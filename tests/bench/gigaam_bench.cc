@@ -1,5 +1,6 @@
 // GigaAM v3 with its CTC head at the published size, seeded random weights, beside the same model in onnxruntime: in
-// one process, by turns, on one thread and on two.
+// one process, by turns, on one thread and on two. `gigaam_bench --write FOLDER LAYERS` measures nothing: it leaves the
+// model for others, as gigaam.onnx with gigaam.onnx.data and as gigaam.safetensors with its configuration inside.
 
 #include <unistd.h>
 
@@ -7,13 +8,16 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "core/base/text.h"
 #include "core/models/gigaam.h"
 #include "native/native_backends.h"
 #include "native/seeded_weights.h"
+#include "native/weight_files.h"
 #include "tests/bench/contest.h"
 #include "tests/bench/gigaam_onnx.h"
 #include "tests/bench/onnxruntime_session.h"
@@ -217,10 +221,33 @@ class Bench {
   std::string onnx_;
 };
 
+/// The published model with so many layers, as both sides read it.
+void write_model(const std::filesystem::path& folder, int layers) {
+  const testing::GigaAmGolden golden("real_v3_ctc_expected");
+  nlohmann::ordered_json sizes = nlohmann::ordered_json::parse(golden.file.metadata().at("config"));
+  sizes["encoder"]["n_layers"] = layers;
+  const GigaAmConfig config = value_or_throw(parse_gigaam_config(sizes.dump(), "the golden's configuration"));
+  const WeightFile weights = value_or_throw(seeded_gigaam_weights(config, 1));
+  std::filesystem::create_directories(folder);
+  write_gigaam_onnx((folder / "gigaam.onnx").string(), weights, config);
+  const auto written =
+      write_safetensors_file((folder / "gigaam.safetensors").string(), weights.tensors(), {{"config", sizes.dump()}});
+  if (!written) throw std::runtime_error(written.error().text());
+}
+
 }  // namespace
 }  // namespace tandem::bench
 
 int main(int argc, char** argv) {
+  if (argc == 4 && std::strcmp(argv[1], "--write") == 0) {
+    try {
+      tandem::bench::write_model(argv[2], std::stoi(argv[3]));
+      return 0;
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      return 1;
+    }
+  }
   tandem::bench::Report report(argc, argv, "GigaAM v3 CTC, 16 layers, seeded random weights: a batch of log-mel");
   try {
     tandem::bench::Bench bench(report);

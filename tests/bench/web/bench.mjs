@@ -6,6 +6,7 @@ import { startServer } from '../../../demo/web/server.mjs';
 import { launch } from '../../browser/support.mjs';
 import { needPackage, packageFolder, root, weightsPath } from '../../web/files.mjs';
 import { measure } from './measure.mjs';
+import { threadClock } from './thread_clock.mjs';
 
 function report(place, { isa, microseconds, prepareMs, largestDifference }) {
   const peer = microseconds['onnxruntime-web'];
@@ -20,7 +21,7 @@ function report(place, { isa, microseconds, prepareMs, largestDifference }) {
 
 needPackage();
 const { createEngine } = await import('../../../build/web/tandem/index.js');
-const options = process.argv.includes('--short') ? { repetitions: 5, steps: 50 } : {};
+const options = process.argv.includes('--short') ? { repetitions: 5, steps: 200 } : { steps: 500 };
 
 ort.env.wasm.numThreads = 1;
 ort.env.logLevel = 'error';
@@ -40,6 +41,7 @@ try {
   const page = await context.newPage();
   page.on('pageerror', (error) => console.error(String(error)));
   page.setDefaultTimeout(600000);
+  await threadClock(page);
   await page.goto(server.url);
   await page.waitForFunction(() => window.measure);
   report(`Chromium ${context.browser()?.version() ?? ''}`, await page.evaluate((o) => window.measure(o), options));

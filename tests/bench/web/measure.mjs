@@ -23,9 +23,9 @@ async function makePeer(ort, weights) {
 
 /**
  * Microseconds per step of each competitor: medians over repetitions that take turns, so that a slow moment of the
- * machine meets all of them.
+ * machine meets all of them. `clock`: gives milliseconds, or a promise of them.
  */
-export async function measure({ createEngine, ort, weights, repetitions = 21, steps = 200 }) {
+export async function measure({ createEngine, ort, weights, clock = () => performance.now(), repetitions = 21, steps = 200 }) {
   const engine = await createEngine();
   const competitors = {};
   const prepareMs = {};
@@ -46,10 +46,11 @@ export async function measure({ createEngine, ort, weights, repetitions = 21, st
   // The first repetition warms up.
   for (let repetition = 0; repetition <= repetitions; repetition++) {
     for (const [name, step] of Object.entries(competitors)) {
-      const start = performance.now();
+      const start = await clock();
       if (name === 'onnxruntime-web') for (let i = 0; i < steps; i++) await step(samples);
       else for (let i = 0; i < steps; i++) step(samples);
-      if (repetition > 0) times[name].push((1000 * (performance.now() - start)) / steps);
+      const milliseconds = (await clock()) - start;
+      if (repetition > 0) times[name].push((1000 * milliseconds) / steps);
     }
   }
   engine.destroy();

@@ -8,6 +8,7 @@ import binaryen from 'binaryen';
 import { startServer } from '../../../demo/web/server.mjs';
 import { launch } from '../../browser/support.mjs';
 import { needPackage, packageFolder, root } from '../../web/files.mjs';
+import { threadClock } from './thread_clock.mjs';
 
 const folder = join(root, 'tests/bench/web/operations');
 const ACCUMULATORS = 12;
@@ -33,7 +34,7 @@ function peakLoop(name, step) {
 }
 
 function print({ results, peak, peakOf }) {
-  console.log(`microseconds a call, one thread: median, fastest; peak of ${peakOf}: ${peak.toFixed(1)} GFLOP/s`);
+  console.log(`microseconds of the page's thread a call: median, fastest; peak of ${peakOf}: ${peak.toFixed(1)} GFLOP/s`);
   for (const { name, flops, runtimes, failures } of results) {
     console.log(name);
     const ours = runtimes.find((runtime) => runtime.name.startsWith('tandem'))?.microseconds;
@@ -62,6 +63,7 @@ try {
   const page = await context.newPage();
   page.on('pageerror', (error) => console.error(String(error)));
   page.setDefaultTimeout(3600000);
+  await threadClock(page);
   await page.goto(server.url);
   await page.waitForFunction(() => window.measure);
   const measured = await page.evaluate((o) => window.measure(o), {

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { startServer } from '../../../demo/web/server.mjs';
 import { launch } from '../../browser/support.mjs';
 import { needPackage, packageFolder, root } from '../../web/files.mjs';
+import { threadClock } from './thread_clock.mjs';
 
 // Looked up in the browser's cache before anything is kept there, and on the second visit what the first one kept.
 const STAGES = ['createEngine', 'weights', 'fetchKept', 'prepare', 'step', 'prepare', 'step', 'prepare', 'prepare',
@@ -44,12 +45,7 @@ const server = await startServer(
 async function measure(context) {
   const page = await context.newPage();
   page.on('pageerror', (error) => console.error(String(error)));
-  const session = await context.newCDPSession(page);
-  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
-  const cpu = async () => {
-    const { metrics } = await session.send('Performance.getMetrics');
-    return 1000 * metrics.find(({ name }) => name === 'TaskDuration').value;
-  };
+  const cpu = await threadClock(page);
   await page.goto(`${server.url}startup.html${options.cold ? '?cold' : ''}`);
   await page.waitForFunction(() => window.stages, null, { timeout: 120000 });
   const rows = {};

@@ -6,25 +6,34 @@ const modules = { tandem: './tandem.js', onnxruntime: './peers/onnxruntime.js', 
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 
-/** Milliseconds of `count` calls. A call that is synchronous is not awaited: that would cost more than small ones do. */
-async function time({ run }, count) {
-  const start = performance.now();
+/** Milliseconds of a measurement: long beside what reading the thread's clock costs the page. */
+const LONG = 40;
+
+/** Runs `count` times. A call that is synchronous is not awaited: that would cost more than small ones do. */
+async function repeat({ run }, count) {
   for (let i = 0; i < count; i++) {
     const pending = run();
     if (pending) await pending;
   }
-  return performance.now() - start;
+}
+
+/** Milliseconds that the work takes of this thread. */
+async function time(work) {
+  const start = await window.threadMilliseconds();
+  await work();
+  return (await window.threadMilliseconds()) - start;
 }
 
 /** Runs until V8 has compiled for speed; the number of calls that take `milliseconds` afterwards. */
 async function warmUp(contender, milliseconds) {
-  const begin = performance.now();
+  const begin = await window.threadMilliseconds();
   let count = 1;
-  let last = await time(contender, 1);
-  while (performance.now() - begin < 600) {
-    last = await time(contender, count);
+  let last = 0;
+  do {
+    last = await time(() => repeat(contender, count));
     if (last < milliseconds) count *= 2;
-  }
+  } while ((await window.threadMilliseconds()) - begin < 600);
+  last = await time(() => repeat(contender, count));
   return Math.max(1, Math.ceil((count * milliseconds) / Math.max(last, 0.1)));
 }
 
@@ -52,7 +61,7 @@ async function measureCase(test, runtimes, rounds) {
       await contender.run();
       const error = errorOf(contender.read(), expected);
       const firstMs = performance.now() - began;
-      contenders.push({ name, ...contender, error, firstMs, times: [], count: await warmUp(contender, 6) });
+      contenders.push({ name, ...contender, error, firstMs, times: [], count: await warmUp(contender, LONG) });
     } catch (error) {
       failures[name] = String(error);
     }
@@ -60,7 +69,7 @@ async function measureCase(test, runtimes, rounds) {
   for (let round = 0; round < rounds; round++) {
     for (let i = 0; i < contenders.length; i++) {
       const contender = contenders[(i + round) % contenders.length];
-      contender.times.push((1000 * (await time(contender, contender.count))) / contender.count);
+      contender.times.push((1000 * (await time(() => repeat(contender, contender.count)))) / contender.count);
     }
   }
   for (const { close } of contenders) close();
@@ -72,14 +81,12 @@ async function measureCase(test, runtimes, rounds) {
 }
 
 /** GFLOP/s of a loop that does nothing but multiply and add vectors: `{bytes, flops}`, flops of one iteration. */
-function measurePeak({ bytes, flops }) {
+async function measurePeak({ bytes, flops }) {
   const { peak } = new WebAssembly.Instance(new WebAssembly.Module(Uint8Array.from(bytes))).exports;
   const iterations = 4e6;
   let best = Infinity;
   for (let i = 0; i < 12; i++) {
-    const start = performance.now();
-    peak(iterations);
-    best = Math.min(best, performance.now() - start);
+    best = Math.min(best, await time(() => peak(iterations)));
   }
   return (flops * iterations) / best / 1e6;
 }
@@ -93,5 +100,5 @@ window.measure = async ({ runtimes, filter, rounds, peaks }) => {
   for (const test of chosen) results.push(await measureCase(test, opened, rounds));
   const usable = peaks.find(({ bytes }) => WebAssembly.validate(Uint8Array.from(bytes)));
   for (const { close } of opened) close();
-  return { results, peak: measurePeak(usable), peakOf: usable.name };
+  return { results, peak: await measurePeak(usable), peakOf: usable.name };
 };

@@ -8,5 +8,5 @@ ort.env.logLevel = 'error';
 
 window.measure = async (options) => {
   const weights = new Uint8Array(await (await fetch('/weights/silero_vad_v5.onnx')).arrayBuffer());
-  return measure({ createEngine, ort, weights, ...options });
+  return measure({ createEngine, ort, weights, clock: window.threadMilliseconds, ...options });
 };
