@@ -163,6 +163,9 @@ void KernelPrinter::statement(ValueId id) {
       return declare(load(instruction));
     case Opcode::kStore:
       return store(instruction);
+    case Opcode::kPrefetch:
+      // To be read; 3 stands for the first level of the caches, 2 for the second.
+      return line(concat("__builtin_prefetch(", address(instruction), ", 0, ", 4 - instruction.integer, ");"));
     case Opcode::kVariable:
       return line(concat(prelude_.type(instruction.type), " r", id, " = v", instruction.operands[0], ";"));
     case Opcode::kGet:

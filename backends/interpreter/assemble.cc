@@ -92,6 +92,8 @@ class Assembler {
         code_.steps.push_back(step);
         return;
       }
+      case Opcode::kPrefetch:
+        return;
       case Opcode::kLoad:
       case Opcode::kStore:
         memory(value, made);

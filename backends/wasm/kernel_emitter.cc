@@ -151,6 +151,8 @@ void KernelEmitter::emit_instruction(ValueId id) {
       return emit_variable(id);
     case Opcode::kSet:
       return emit_set(instruction);
+    case Opcode::kPrefetch:
+      return;  // WebAssembly has no such hint.
     case Opcode::kStore:
       return instruction.count ? partial_store(instruction) : store(instruction);
     case Opcode::kLoad:

@@ -342,6 +342,15 @@ void KernelBuilder::store(uint32_t buffer, const Index& index, ValueId value, st
   make(std::move(instruction));
 }
 
+void KernelBuilder::prefetch(uint32_t buffer, const Index& index, int level) {
+  TANDEM_CHECK(buffer < kernel_.buffers.size(), concat("there is no buffer ", buffer));
+  Instruction instruction = new_instruction(Opcode::kPrefetch, Type{register_scalar(kernel_.buffers[buffer].dtype), 1});
+  instruction.buffer = buffer;
+  instruction.index = index;
+  instruction.integer = level;
+  make(std::move(instruction));
+}
+
 ValueId KernelBuilder::variable(ValueId initial) {
   return make(new_instruction(Opcode::kVariable, type(initial), initial));
 }

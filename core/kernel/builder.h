@@ -64,6 +64,10 @@ class KernelBuilder {
   /// Converts the mask to the width of the values when needed.
   ValueId select(ValueId mask, ValueId a, ValueId b);
 
+  /// A hint, where the builder stands, that an element of a buffer that is read is soon wanted in the cache of a level,
+  /// 1 or 2.
+  void prefetch(uint32_t buffer, const Index& index, int level);
+
   ValueId variable(ValueId initial);
   ValueId get(ValueId variable);
   void set(ValueId variable, ValueId value);

@@ -13,8 +13,7 @@ namespace {
 
 template <typename Visit>
 void for_each_index(Instruction& instruction, Visit visit) {
-  if (instruction.opcode == Opcode::kLoad || instruction.opcode == Opcode::kStore ||
-      instruction.opcode == Opcode::kIndex || instruction.opcode == Opcode::kLoop)
+  if (touches_memory(instruction.opcode) || instruction.opcode == Opcode::kIndex || instruction.opcode == Opcode::kLoop)
     visit(instruction.index);
   if (instruction.opcode == Opcode::kLoop) visit(instruction.end);
   if (instruction.count) visit(*instruction.count);
@@ -33,11 +32,11 @@ class Compactor {
 
   Kernel run() {
     survey(0, kNoValue);
-    while (!work_.empty()) {
-      const ValueId value = work_.back();
-      work_.pop_back();
-      mark_used_by(value);
-    }
+    mark_needed();
+    // A hint stays where there is something to do anyway.
+    for (const ValueId hint : hints_)
+      if (owner_[hint] == kNoValue || live_[owner_[hint]]) mark(hint);
+    mark_needed();
     result_.blocks.clear();
     move_block(0);
     collect_variables();
@@ -57,12 +56,21 @@ class Compactor {
       const Instruction& instruction = old_.instructions[value];
       owner_[value] = control;
       if (instruction.opcode == Opcode::kStore) mark(value);
+      if (instruction.opcode == Opcode::kPrefetch) hints_.push_back(value);
       if (instruction.opcode == Opcode::kSet) sets_[instruction.operands[0]].push_back(value);
       if (instruction.opcode != Opcode::kLoop && instruction.opcode != Opcode::kIf) continue;
       if (instruction.opcode == Opcode::kLoop && less_equal(instruction.end, instruction.index) == Truth::kAlways)
         continue;
       survey(instruction.body, value);
       if (instruction.otherwise != 0) survey(instruction.otherwise, value);
+    }
+  }
+
+  void mark_needed() {
+    while (!work_.empty()) {
+      const ValueId value = work_.back();
+      work_.pop_back();
+      mark_used_by(value);
     }
   }
 
@@ -164,7 +172,7 @@ class Compactor {
 
   Kernel old_, result_;
   std::vector<bool> live_;
-  std::vector<ValueId> owner_, new_id_, work_;
+  std::vector<ValueId> owner_, new_id_, work_, hints_;
   std::vector<std::vector<ValueId>> sets_;
   std::vector<std::optional<Index>> new_counter_;
   uint32_t loop_count_ = 1;

@@ -21,6 +21,19 @@ bool uses(const Kernel& kernel, Opcode opcode) {
                      [opcode](const Instruction& instruction) { return instruction.opcode == opcode; });
 }
 
+bool makes_value(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kPrefetch:
+    case Opcode::kStore:
+    case Opcode::kSet:
+    case Opcode::kLoop:
+    case Opcode::kIf:
+      return false;
+    default:
+      return true;
+  }
+}
+
 std::string_view name_of(Scalar scalar) {
   constexpr std::string_view names[] = {"i32", "i64", "f32", "f64", "mask32", "mask64"};
   return names[static_cast<int>(scalar)];

@@ -61,11 +61,11 @@ struct Instruction {
   Opcode opcode;
   Type type;  ///< Of the result; stores and control flow have the type of what they handle.
   ValueId operands[3] = {kNoValue, kNoValue, kNoValue};
-  double number = 0;                ///< constant of a float type; fill of a partial load.
-  int64_t integer = 0;              ///< constant of an integer or mask type; lane of extract and insert.
-  uint32_t buffer = 0;              ///< load, store: number of the buffer.
-  Index index = 0;                  ///< load, store: first element; index: the expression; loop: begin.
-  Index end = 0;                    ///< loop: end (exclusive).
+  double number = 0;    ///< constant of a float type; fill of a partial load.
+  int64_t integer = 0;  ///< constant of an integer or mask type; lane of extract and insert; level of prefetch.
+  uint32_t buffer = 0;  ///< load, store, prefetch: number of the buffer.
+  Index index = 0;      ///< load, store, prefetch: first element; index: the expression; loop: begin.
+  Index end = 0;        ///< loop: end (exclusive).
   std::optional<Index> count = {};  ///< load, store: only the first `count` lanes touch memory (0 .. lanes).
   int64_t step = 1;                 ///< loop.
   uint32_t loop = 0;                ///< loop: number of its counter (Index kLoop id).
@@ -114,6 +114,9 @@ std::string text(const Kernel& kernel, ValueId instruction);
 /// Checks every rule of instructions.def: types, operand order and visibility, lanes, subscripts provably inside the
 /// buffer where bounds allow, loops entered once. Throws InternalError naming the instruction.
 void verify(const Kernel& kernel);
+
+/// Do instructions of this opcode make a value that others may use?
+bool makes_value(Opcode opcode);
 
 /// Is there an instruction of this opcode?
 bool uses(const Kernel& kernel, Opcode opcode);

@@ -285,6 +285,13 @@ class Parser {
       memory(line, store);
       return store;
     }
+    if (line.accept("prefetch ")) {
+      Instruction hint = new_instruction(Opcode::kPrefetch, type(line));
+      memory(line, hint);
+      line.expect("level");
+      hint.integer = line.integer();
+      return hint;
+    }
     return computation(line);
   }
 
@@ -336,9 +343,7 @@ class Parser {
     const std::string name = line.word();
     for (int i = 0; i < kOpcodeCount; i++) {
       const Opcode found = static_cast<Opcode>(i);
-      const bool makes_value =
-          found != Opcode::kStore && found != Opcode::kSet && found != Opcode::kLoop && found != Opcode::kIf;
-      if (makes_value && name == name_of(found)) return found;
+      if (makes_value(found) && name == name_of(found)) return found;
     }
     line.fail(concat("there is no instruction '", name, "' that makes a value"));
   }

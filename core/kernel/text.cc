@@ -66,6 +66,8 @@ std::string plain_text(ValueId value, const Instruction& instruction) {
       return concat(head(value, instruction), " ", memory_text(instruction));
     case Opcode::kStore:
       return concat("store ", text(instruction.type), " v", instruction.operands[0], " ", memory_text(instruction));
+    case Opcode::kPrefetch:
+      return concat("prefetch ", text(instruction.type), " ", memory_text(instruction), " level ", instruction.integer);
     case Opcode::kSet:
       return concat("set v", instruction.operands[0], " v", instruction.operands[1]);
     case Opcode::kIf:

@@ -12,7 +12,7 @@ const char* memory_mistake(const Instruction& instruction, Type value, const std
   if (value.scalar != register_scalar(buffer.dtype))
     return "has another type than the buffer's elements have in registers";
   if (instruction.opcode == Opcode::kStore && buffer.access == Access::kRead) return "writes to a read-only buffer";
-  if (instruction.opcode == Opcode::kLoad && buffer.access == Access::kWrite) return "reads from a write-only buffer";
+  if (instruction.opcode != Opcode::kStore && buffer.access == Access::kWrite) return "reads from a write-only buffer";
   return nullptr;
 }
 
@@ -87,6 +87,10 @@ const char* type_mistake(const Instruction& instruction, const Type* operands,
       return is_integer(type.scalar) && type.lanes == 1 ? nullptr : "must be one lane of i32 or i64";
     case Opcode::kLanes:
       return is_integer(type.scalar) ? nullptr : "must be i32 or i64";
+    case Opcode::kPrefetch:
+      if (type.lanes != 1) return "names one element";
+      if (instruction.integer != 1 && instruction.integer != 2) return "names a cache of level 1 or 2";
+      return memory_mistake(instruction, type, buffers);
     case Opcode::kLoad:
       return memory_mistake(instruction, type, buffers);
     case Opcode::kStore:

@@ -20,6 +20,11 @@ constexpr bool is_integer(Scalar scalar) { return scalar == Scalar::kI32 || scal
 constexpr Scalar mask_of(Scalar scalar) { return size_of(scalar) == 8 ? Scalar::kMask64 : Scalar::kMask32; }
 constexpr bool lanes_allowed(int lanes) { return lanes > 0 && lanes <= 16 && (lanes & (lanes - 1)) == 0; }
 
+/// Has an instruction of this opcode a buffer, and an index into it?
+constexpr bool touches_memory(Opcode opcode) {
+  return opcode == Opcode::kLoad || opcode == Opcode::kStore || opcode == Opcode::kPrefetch;
+}
+
 /// An instruction with these operands; the other fields are as if it had none.
 Instruction new_instruction(Opcode opcode, Type type, ValueId a = kNoValue, ValueId b = kNoValue, ValueId c = kNoValue);
 

@@ -78,7 +78,7 @@ class Verifier {
     const char* mistake = type_mistake(checked, types_, kernel_.buffers);
     if (mistake != nullptr) fail(value, mistake);
     visible_[value] = true;
-    if (checked.opcode == Opcode::kLoad || checked.opcode == Opcode::kStore) memory(value, checked, guarded);
+    if (touches_memory(checked.opcode)) memory(value, checked, guarded);
     if (checked.opcode == Opcode::kLoop) loop(value, checked, guarded);
     if (checked.opcode == Opcode::kIf) {
       block(checked.body, true);
@@ -106,16 +106,12 @@ class Verifier {
     }
   }
 
-  static bool makes_value(Opcode opcode) {
-    return opcode != Opcode::kStore && opcode != Opcode::kSet && opcode != Opcode::kLoop && opcode != Opcode::kIf;
-  }
-
   void expressions(ValueId value, const Instruction& checked) {
-    const bool memory = checked.opcode == Opcode::kLoad || checked.opcode == Opcode::kStore;
+    const bool memory = touches_memory(checked.opcode);
     const bool loops = checked.opcode == Opcode::kLoop;
     if (memory || loops || checked.opcode == Opcode::kIndex) leaves(value, checked.index);
     if (loops) leaves(value, checked.end);
-    if (checked.count && !memory) fail(value, "has a count");
+    if (checked.count && (!memory || checked.opcode == Opcode::kPrefetch)) fail(value, "has a count");
     if (checked.count) leaves(value, *checked.count);
   }
 

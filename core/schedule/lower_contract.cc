@@ -14,6 +14,12 @@
 namespace tandem {
 namespace {
 
+/// Constants of so many bytes lie outside the inner caches when their next panel is due.
+constexpr int64_t kFarBytes = 1 << 20;
+constexpr int64_t kCacheLineBytes = 64;
+/// So many steps of a sum take longer than the second-level cache needs to answer.
+constexpr int64_t kStepsAhead = 12;
+
 class ContractLowering {
  public:
   ContractLowering(ProgramBuilder& program, const Group& group, const BufferRef& target)
@@ -126,7 +132,9 @@ class ContractLowering {
     const Index whole = floor_div(rows, tile_.rows) * tile_.rows;
     if (whole.upper() > 0) {
       index[*row_axis_] = builder_.open_loop(0, whole, tile_.rows);
+      if (!last) fetch_ahead(panel, floor_div(index[*row_axis_], tile_.rows));
       tile_body(index, panel, first_column, columns, last, tile_.rows);
+      ahead_.reset();
       builder_.close_loop();
     }
     const Index rest = rows - whole;
@@ -158,6 +166,44 @@ class ContractLowering {
     builder_.open_else();
     one_by_one();
     builder_.close_if();
+  }
+
+  /// A tile asks for what it needs a few steps later, and the first tiles of a panel ask for the panel after it, a
+  /// cache line at each step of their sums: otherwise the first tile of every panel waits for memory.
+  void fetch_ahead(const Index& panel, const Index& tile) {
+    if (program_.options.capabilities.wasm) return;
+    int64_t steps = 1;
+    for (size_t axis = rank_; axis < space_.size(); axis++) {
+      if (!space_[axis].is_constant()) return;
+      steps *= space_[axis].constant();
+    }
+    if (pairs_) steps /= 2;
+    for (int i = 0; i < 2; i++) {
+      if (!packed_[i] || !axes_.operands[i].constant || packed_[i]->outer > 0 || packed_[i]->panels > 1) continue;
+      const BufferRef& buffer = packed_[i]->buffer;
+      const int64_t line = kCacheLineBytes / static_cast<int64_t>(size_of(buffer.dtype));
+      const int64_t all = program_.slot_elements[buffer.slot], of_panel = steps * tile_.width();
+      if (all / line * kCacheLineBytes < kFarBytes || steps <= kStepsAhead || !buffer.strides[0].is(of_panel)) continue;
+      // Nothing follows the last panel: there the hints stay inside the buffer.
+      const auto at_most = [&](const Index& place, int64_t most) {
+        return builder_.as_index(builder_.index_value(Scalar::kI64, min(place, most)), 0, most);
+      };
+      const int64_t tiles = (tile_.width() + line - 1) / line;
+      ahead_ = Ahead{lowerer_.buffer_number(buffer.slot, buffer.dtype, Access::kRead), line,
+                     at_most(panel * of_panel + kStepsAhead * tile_.width(), all - of_panel),
+                     at_most((panel + 1) * of_panel + min(tile, tiles) * (steps * line), all - steps * line)};
+      return;
+    }
+  }
+
+  /// The hints of one step of a tile's sums; the loops over the reduced axes are open.
+  void ask_ahead(const std::vector<Index>& index) {
+    Index step = 0;
+    for (size_t axis = rank_; axis < space_.size(); axis++)
+      step = step * (pairs_ && axis + 1 == space_.size() ? floor_div(space_[axis], 2) : space_[axis]) + index[axis];
+    for (int64_t column = 0; column < tile_.width(); column += ahead_->line)
+      builder_.prefetch(ahead_->buffer, ahead_->in_panel + step * tile_.width() + column, 1);
+    builder_.prefetch(ahead_->buffer, ahead_->beyond + step * ahead_->line, 2);
   }
 
   /// The rest of a lane's rows in small tiles, of which the last one repeats the last row: with one piece of code for
@@ -304,6 +350,7 @@ class ContractLowering {
       index.push_back(builder_.open_loop(0, pairs_ ? floor_div(extent, 2) : extent));
       opened++;
     }
+    if (ahead_) ask_ahead(index);
     // Each operand is loaded once and shared. The order keeps the fewer ones in registers: all vectors and one row's
     // value, or all rows' values and one vector.
     const auto add_product = [&](size_t row, size_t i) {
@@ -367,6 +414,14 @@ class ContractLowering {
   KernelBuilder builder_;
   ValueLowerer lowerer_;
   std::array<std::optional<PackedOperand>, 2> packed_;
+  /// What a tile of rows asks for while it computes: places in a packed buffer, in elements.
+  struct Ahead {
+    uint32_t buffer;
+    int64_t line;    ///< Elements of a cache line.
+    Index in_panel;  ///< What the first step asks for within the panel.
+    Index beyond;    ///< Its share of the next panel.
+  };
+  std::optional<Ahead> ahead_;
   std::vector<Index> rows_of_tile_;  ///< Where they don't follow each other.
 };
 

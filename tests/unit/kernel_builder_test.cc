@@ -272,6 +272,24 @@ TEST(KernelBuilder, DropsWhatNothingUses) {
             "store f32 v7 b1[0]\n");
 }
 
+TEST(KernelBuilder, KeepsHintsWhereSomethingIsDone) {
+  KernelBuilder builder;
+  const uint32_t in = builder.add_buffer(DType::kF32, Access::kRead, 64);
+  const uint32_t out = builder.add_buffer(DType::kF32, Access::kWrite, 64);
+  const Index i = builder.open_loop(0, 8);
+  builder.prefetch(in, i + 8, 1);
+  builder.store(out, i, builder.load(in, i, 1));
+  builder.close_loop();
+  const Index idle = builder.open_loop(0, 9);
+  builder.prefetch(in, idle, 2);
+  builder.close_loop();
+  EXPECT_EQ(body(builder.finish("copy")),
+            "for i1 in 0 .. 8 {\n"
+            "prefetch f32 b0[i1 + 8] level 1\n"
+            "v2 = load f32 b0[i1]\n"
+            "store f32 v2 b1[i1]\n");
+}
+
 TEST(KernelBuilder, ListsVariablesByName) {
   KernelBuilder builder;
   const Index t = Index::variable("t", 1, 100), b = Index::variable("b", 1, 8);

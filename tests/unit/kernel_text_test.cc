@@ -30,27 +30,28 @@ const char* const kEverything = R"(kernel "a \"name\" with \\ in it" {
     v6 = mul f32x4 v4 v4
     v7 = add f32x4 v5 v6
     set v2 v7
+    prefetch f32 b0[i1] level 2
   }
   for i3 in `step 16` .. 2*t {
-    v10 = index i32 i3 + 1
-    v11 = constant i32 7
-    v12 = lt mask32 v10 v11
-    if v12 {
-      v14 = load i32 b1[0]
-      store i32 v14 b1[0]
+    v11 = index i32 i3 + 1
+    v12 = constant i32 7
+    v13 = lt mask32 v11 v12
+    if v13 {
+      v15 = load i32 b1[0]
+      store i32 v15 b1[0]
     } else {
-      store i32 v10 b1[0] count(min(1, i3))
+      store i32 v11 b1[0] count(min(1, i3))
     }
   }
-  v17 = get f32x4 v2
-  v18 = to_int i64x4 v17
-  v19 = extract i64 v18 lane 3
-  v20 = insert i64x4 v18 v19 lane 0
-  v21 = low i64x2 v20
-  v22 = lanes i64x2
-  v23 = ne mask64x2 v21 v22
-  v24 = select i64x2 v23 v21 v22
-  store i64x2 v24 b3[2*i0]
+  v18 = get f32x4 v2
+  v19 = to_int i64x4 v18
+  v20 = extract i64 v19 lane 3
+  v21 = insert i64x4 v19 v20 lane 0
+  v22 = low i64x2 v21
+  v23 = lanes i64x2
+  v24 = ne mask64x2 v22 v23
+  v25 = select i64x2 v24 v22 v23
+  store i64x2 v25 b3[2*i0]
 }
 )";
 
@@ -112,6 +113,8 @@ TEST(KernelText, NamesTheLineOfAMistake) {
       {"kernel {\n v0 = constant i32 3\n", "too early"},
       {"kernel {\n}\n}", "line 3"},
       {"kernel {\n for i1 in 0 .. 4 step 0 {\n }\n}", "step must be positive"},
+      {"kernel {\n buffer b0 read f32[4]\n prefetch f32 b0[0]\n}", "level"},
+      {"kernel {\n buffer b0 read f32[4]\n v0 = prefetch f32 b0[0] level 1\n}", "that makes a value"},
       {"kernel {\n buffer b1 read f32[4]\n}", "numbered from 0"},
       {"kernel {\n buffer b0 both f32[4]\n}", "access 'both'"},
       {"kernel {\n variable t in 4 .. 3\n}", "min <= max"},

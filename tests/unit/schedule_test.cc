@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <regex>
+#include <set>
 
 #include "core/tensor/nn.h"
 #include "tests/support/native_kernels.h"
@@ -101,6 +103,84 @@ TEST(Schedule, AProductOfOneRowReadsItsWeightsInAscendingOrder) {
     EXPECT_GE(offsets.size(), 4u) << *assembly;
     EXPECT_TRUE(std::is_sorted(offsets.begin(), offsets.end())) << *assembly;
   }
+}
+
+GraphModule product_of(int64_t rows, int64_t columns, int64_t depth) {
+  GraphModule module;
+  const Tensor x = Tensor::input(module.graph, 0, "x", DType::kF32, {rows, depth});
+  module.outputs = {linear(x, weight(columns, depth)).node_in(module.graph)};
+  module.output_names = {"y"};
+  return module;
+}
+
+/// Cache lines of 16 f32 that the hints of a level name while counters take these values; others stay 0.
+std::set<int64_t> hinted_lines(const Kernel& kernel, int level,
+                               const std::map<uint32_t, std::vector<int64_t>>& counters) {
+  std::set<int64_t> lines;
+  for (const Instruction& instruction : kernel.instructions) {
+    if (instruction.opcode != Opcode::kPrefetch || instruction.integer != level) continue;
+    std::map<uint32_t, std::vector<int64_t>> used;
+    instruction.index.for_each_leaf([&](const Index& leaf) {
+      const auto found = counters.find(leaf.id());
+      if (found != counters.end()) used.insert(*found);
+    });
+    std::map<uint32_t, int64_t> at;
+    const std::function<void(std::map<uint32_t, std::vector<int64_t>>::const_iterator)> run = [&](auto counter) {
+      if (counter == used.end()) {
+        const Index place = instruction.index.substitute([&](const Index& leaf) -> std::optional<Index> {
+          return leaf.kind() == IndexKind::kLoop ? std::optional<Index>(at[leaf.id()]) : std::nullopt;
+        });
+        ASSERT_TRUE(place.is_constant()) << place.text();
+        lines.insert(place.constant() / 16);
+        return;
+      }
+      for (const int64_t value : counter->second) {
+        at[counter->first] = value;
+        run(std::next(counter));
+      }
+    };
+    run(used.begin());
+  }
+  return lines;
+}
+
+TEST(Schedule, TilesOfALargeProductAskForTheirNextPanel) {
+  constexpr int64_t kDepth = 64, kColumns = 6144;
+  for (const std::string isa : {"avx512", "avx2", "sse"}) {
+    const GraphModule module = product_of(30, kColumns, kDepth);
+    const Schedule schedule = schedule_of(module, isa);
+    ASSERT_EQ(schedule.program.step_calls.size(), 1u);
+    const Kernel& kernel = schedule.program.kernels[schedule.program.step_calls[0].kernel];
+    // The panel's width is in the name: contract_60_768_512_tile_ROWSxWIDTH.
+    const int64_t width = std::stoll(kernel.name.substr(kernel.name.rfind('x') + 1));
+    std::map<uint32_t, std::vector<int64_t>> counters;
+    for (const Instruction& instruction : kernel.instructions)
+      if (instruction.opcode == Opcode::kLoop && instruction.end.is_constant())
+        for (int64_t value = 0; value < instruction.end.constant(); value += instruction.step)
+          counters[instruction.loop].push_back(value);
+    // The tiles of the first panel: its own elements, 12 steps ahead, and the whole second panel.
+    const std::set<int64_t> near = hinted_lines(kernel, 1, counters), far = hinted_lines(kernel, 2, counters);
+    const int64_t of_panel = kDepth * width / 16;
+    for (int64_t line = 12 * width / 16; line < of_panel; line++) EXPECT_EQ(near.count(line), 1u) << isa << " " << line;
+    for (int64_t line = of_panel; line < 2 * of_panel; line++) EXPECT_EQ(far.count(line), 1u) << isa << " " << line;
+    ASSERT_FALSE(far.empty());
+    EXPECT_EQ(*far.begin(), of_panel);
+    // Those of the last panel stay inside the weights.
+    counters[kernel.range_loop] = {kernel.range.constant() - 1};
+    EXPECT_LT(*hinted_lines(kernel, 1, counters).rbegin(), kDepth * kColumns / 16);
+    EXPECT_LT(*hinted_lines(kernel, 2, counters).rbegin(), kDepth * kColumns / 16);
+  }
+}
+
+TEST(Schedule, WeightsThatStayInTheCachesNeedNoHints) {
+  const auto hints = [](int64_t columns, const std::string& isa) {
+    const Schedule schedule = schedule_of(product_of(60, columns, 512), isa);
+    return std::any_of(schedule.program.kernels.begin(), schedule.program.kernels.end(),
+                       [](const Kernel& kernel) { return uses(kernel, Opcode::kPrefetch); });
+  };
+  EXPECT_TRUE(hints(512, "avx2"));
+  EXPECT_FALSE(hints(256, "avx2"));
+  EXPECT_FALSE(hints(512, "wasm-simd128"));
 }
 
 }  // namespace
