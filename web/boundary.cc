@@ -10,6 +10,14 @@ Failure& last_failure() {
   return failure;
 }
 
+namespace {
+
+void report_out_of_memory() {
+  report(name_of(ErrorCode::kDevice), "out of memory; allow more with maximumMemory or destroy what is not needed");
+}
+
+}  // namespace
+
 void report(std::string code, std::string message) {
   last_failure().code = std::move(code);
   last_failure().message = std::move(message);
@@ -23,7 +31,10 @@ void report_current_exception() noexcept {
   } catch (const TensorError& error) {
     report(error.to_error());
   } catch (const std::bad_alloc&) {
-    report(name_of(ErrorCode::kDevice), "out of memory; allow more with maximumMemory or destroy what is not needed");
+    report_out_of_memory();
+  } catch (const std::length_error&) {
+    // More elements than 32 bits can address.
+    report_out_of_memory();
   } catch (const std::invalid_argument& error) {
     report(name_of(ErrorCode::kInvalidArgument), error.what());
   } catch (const std::exception& error) {

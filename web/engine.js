@@ -1,7 +1,7 @@
 import createModule from './tandem.js';
 import { buildFor } from './build.js';
 import { wasmOf } from './bytes.js';
-import { TandemError, describe, numberOf, oneOf } from './errors.js';
+import { TandemError, describe, numberOf, oneOf, optionsOf } from './errors.js';
 import { GigaAm } from './gigaam.js';
 import { CompiledGraph } from './graph.js';
 import { Jit } from './jit.js';
@@ -120,7 +120,7 @@ export class Engine {
   }
 
   /** A graph from its text: see core/graph/text.h. */
-  compileGraph(text, options = {}) {
+  compileGraph(text, options) {
     this.check();
     return new CompiledGraph(this, text, options);
   }
@@ -318,8 +318,11 @@ export class Engine {
   }
 }
 
+const OPTIONS = ['baseUrl', 'wasmUrl', 'wasmBinary', 'wasmModule', 'maximumMemory', 'isa', 'numerics', 'warmUp'];
+
 /** Loads the engine. See index.d.ts for the options. */
-export async function createEngine(options = {}) {
+export async function createEngine(given) {
+  const options = optionsOf('createEngine()', given, OPTIONS);
   if (typeof WebAssembly !== 'object') {
     throw new TandemError('Unsupported', 'this host has no WebAssembly; it may be switched off for safety');
   }

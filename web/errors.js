@@ -18,6 +18,8 @@ export function describe(value) {
   if (Array.isArray(value)) return `an Array of ${value.length}`;
   if (ArrayBuffer.isView(value)) return `${value.constructor.name} of ${value.length ?? value.byteLength}`;
   if (typeof value === 'object' || typeof value === 'function') return value.constructor?.name ?? typeof value;
+  // JSON knows neither NaN nor Infinity, and refuses a bigint.
+  if (typeof value === 'number' || typeof value === 'bigint') return `${typeof value} ${value}`;
   return `${typeof value} ${JSON.stringify(value)}`;
 }
 
@@ -47,6 +49,13 @@ export function checkKeys(what, object, allowed) {
     if (allowed.includes(key)) continue;
     throw new TandemError('InvalidArgument', `${what} has "${key}", which is unknown; it takes ${allowed.join(', ')}`);
   }
+}
+
+/** The options of a call; nothing is none. InvalidArgument for what is no object and for a name that is unknown. */
+export function optionsOf(call, options, allowed) {
+  const given = objectOf(`the options of ${call}`, options);
+  checkKeys(`the options of ${call}`, given, allowed);
+  return given;
 }
 
 /** A size that is a whole number from 0 on. */

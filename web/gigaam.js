@@ -1,5 +1,5 @@
 import { bytesHere, bytesOf, isAddress, placeOf } from './bytes.js';
-import { TandemError, checkKeys, describe, numberOf, objectOf, oneOf } from './errors.js';
+import { TandemError, describe, numberOf, oneOf, optionsOf } from './errors.js';
 import { openSource, readInto } from './loading.js';
 import { now } from './profile.js';
 import { checkSamples } from './samples.js';
@@ -35,7 +35,7 @@ async function bytesIfThere(source, what) {
 
 /** Options that are the same for every model of it; each wrong one is named. */
 function checkOptions(engine, options) {
-  checkKeys('loadGigaAM()', objectOf('the options of loadGigaAM()', options), OPTIONS);
+  optionsOf('loadGigaAM()', options, OPTIONS);
   const { weights, vocabulary, onProgress } = options;
   if (weights === undefined || (Array.isArray(weights) && weights.length === 0)) {
     throw new TandemError(

@@ -1,5 +1,5 @@
 import { VIEWS } from './dtypes.js';
-import { TandemError, describe } from './errors.js';
+import { TandemError, describe, optionsOf } from './errors.js';
 import { profiled } from './profile.js';
 
 const INPUT = 0;
@@ -17,7 +17,8 @@ export class CompiledGraph {
   #engine;
   #handle;
 
-  constructor(engine, text, options) {
+  constructor(engine, text, given) {
+    const options = optionsOf('compileGraph()', given, ['constants', 'isa', 'numerics']);
     this.#engine = engine;
     engine.stopWarmUp();
     if (typeof text !== 'string') throw new TandemError('InvalidArgument', `the graph is ${describe(text)}, not a text`);

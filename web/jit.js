@@ -1,5 +1,5 @@
 import { checkArray, checkDtype } from './dtypes.js';
-import { TandemError, checkKeys, describe, objectOf, sizeOf } from './errors.js';
+import { TandemError, checkKeys, describe, objectOf, optionsOf, sizeOf } from './errors.js';
 import { INPUT, KINDS, Names, OUTPUT, STATE, declarationOf, elementName, isArraySpec } from './jit_names.js';
 import { InputPort, Port } from './port.js';
 import { profiled } from './profile.js';
@@ -213,7 +213,7 @@ export class Jit {
   prepare(specs = {}, options = {}) {
     this.#refuseWhileBuilding('prepare()');
     checkKeys('prepare()', objectOf('the shapes', specs), this.#later);
-    checkKeys('the options of prepare()', objectOf('the options of prepare()', options), ['isa', 'numerics', 'memoryLimit']);
+    optionsOf('prepare()', options, ['isa', 'numerics', 'memoryLimit']);
     const lines = this.#later.map((name) => {
       if (specs[name] === undefined) {
         throw new TandemError(

@@ -1,4 +1,4 @@
-import { TandemError, numberOf } from './errors.js';
+import { TandemError, numberOf, optionsOf } from './errors.js';
 
 /** Repetitions of a profiled run, when they are not given: enough for kernels of a microsecond. */
 const REPETITIONS = 100;
@@ -12,7 +12,8 @@ export function now() {
  * Measures with `run(repetitions)`, which returns the number of kernels (below 0: it failed), and returns a row for each call of a kernel. The
  * same goes onto the timeline of the page: DevTools shows a track "tandem", the kernels side by side as long as they took.
  */
-export function profiled(engine, label, options, run) {
+export function profiled(engine, label, given, run) {
+  const options = optionsOf('executeProfiled()', given, ['repetitions', 'marks']);
   const repetitions = numberOf('repetitions', options.repetitions ?? REPETITIONS);
   if (!(Number.isInteger(repetitions) && repetitions >= 1 && repetitions <= 1e6)) {
     throw new TandemError('InvalidArgument', `repetitions is ${repetitions}; it must be a whole number from 1 to 1000000`);

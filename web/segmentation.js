@@ -1,4 +1,4 @@
-import { TandemError, describe, numberOf } from './errors.js';
+import { TandemError, describe, numberOf, optionsOf } from './errors.js';
 
 const DEFAULTS = {
   threshold: 0.5,
@@ -14,23 +14,19 @@ const DEFAULTS = {
 };
 const OTHER = ['sampleRate', 'samples'];
 
-function optionsOf(options, defaults, other) {
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(defaults, name) && !other.includes(name)) {
-      const known = [...Object.keys(defaults), ...other].join(', ');
-      throw new TandemError('InvalidArgument', `there is no option "${name}"; the options are ${known}`);
-    }
-  }
+/** What is given, and the defaults of what isn't. */
+function withDefaults(call, given, defaults, other) {
+  const options = optionsOf(call, given, [...Object.keys(defaults), ...other]);
   return { ...defaults, ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) };
 }
 
 /** Segments [{ start, end }] in samples or seconds, with the semantics of Silero's get_speech_timestamps. */
-export function speechTimestamps(engine, probabilities, options = {}) {
+export function speechTimestamps(engine, probabilities, options) {
   engine.check();
   if (!Array.isArray(probabilities) && !ArrayBuffer.isView(probabilities)) {
     throw new TandemError('InvalidArgument', `probabilities are ${describe(probabilities)}; give an array of numbers`);
   }
-  const all = optionsOf(options, DEFAULTS, OTHER);
+  const all = withDefaults('speechTimestamps()', options, DEFAULTS, OTHER);
   const sampleRate = numberOf('sampleRate', all.sampleRate ?? 16000);
   const window = sampleRate === 8000 ? 256 : 512 * Math.max(1, Math.floor(sampleRate / 16000));
   const samples = numberOf('samples', all.samples ?? probabilities.length * window);
@@ -61,10 +57,11 @@ export class VadIterator {
   #handle;
   #place;
 
-  constructor(engine, options = {}) {
+  constructor(engine, options) {
     engine.check();
     this.#engine = engine;
-    const all = optionsOf(options, { threshold: 0.5, minSilenceDurationMs: 100, speechPadMs: 30 }, ['sampleRate']);
+    const all = withDefaults(
+      'createVadIterator()', options, { threshold: 0.5, minSilenceDurationMs: 100, speechPadMs: 30 }, ['sampleRate']);
     this.#handle = engine.call(
       'tandem_iterator_create',
       numberOf('sampleRate', all.sampleRate ?? 16000),

@@ -1,10 +1,13 @@
 import { bytesOf } from './bytes.js';
-import { TandemError, oneOf } from './errors.js';
+import { TandemError, oneOf, optionsOf } from './errors.js';
 import { now, profiled } from './profile.js';
 import { checkFinite, checkSamples } from './samples.js';
 
-/** What both kinds of detector are loaded from, by the engine's function `load`. */
-export async function loadSilero(engine, options, load) {
+const OPTIONS = ['weights', 'version', 'sampleRate', 'isa', 'numerics'];
+
+/** What both kinds of detector are loaded from, by the engine's function `load`; `call` names it in errors. */
+export async function loadSilero(engine, call, given, load) {
+  const options = optionsOf(call, given, OPTIONS);
   const version = oneOf('version', options.version ?? 'v5', ['v5', 'v6']);
   const sampleRate = oneOf('sampleRate', options.sampleRate ?? 16000, [16000, 8000]);
   const reproducible = engine.numericsOf(options);
@@ -34,8 +37,9 @@ export class SileroVad {
   #window = null;
   #pending = 0;
 
-  static async load(engine, options = {}) {
-    const { handle, version, sampleRate, prepareMs } = await loadSilero(engine, options, 'tandem_silero_load');
+  static async load(engine, options) {
+    const { handle, version, sampleRate, prepareMs } =
+      await loadSilero(engine, 'loadSileroVad()', options, 'tandem_silero_load');
     return new SileroVad(engine, handle, version, sampleRate, prepareMs);
   }
 

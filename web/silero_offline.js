@@ -7,8 +7,9 @@ export class SileroOffline {
   #engine;
   #handle = 0;
 
-  static async load(engine, options = {}) {
-    const { handle, version, sampleRate, prepareMs } = await loadSilero(engine, options, 'tandem_silero_offline_load');
+  static async load(engine, options) {
+    const { handle, version, sampleRate, prepareMs } =
+      await loadSilero(engine, 'loadSileroOffline()', options, 'tandem_silero_offline_load');
     return new SileroOffline(engine, handle, version, sampleRate, prepareMs);
   }
 

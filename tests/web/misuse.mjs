@@ -1,13 +1,18 @@
 // What must fail, and how: shared by Node.js and the browser.
 import { withTrappingKernels } from './trap.mjs';
 
-async function codeOf(action) {
+async function errorOf(action) {
   try {
     await action();
-    return 'no error';
+    return { name: 'TandemError', code: 'no error', message: '' };
   } catch (error) {
-    return error.name === 'TandemError' ? error.code : `${error.name}: ${error.message}`;
+    return error;
   }
+}
+
+async function codeOf(action) {
+  const error = await errorOf(action);
+  return error.name === 'TandemError' ? error.code : `${error.name}: ${error.message}`;
 }
 
 function speechLike(length, seed) {
@@ -154,6 +159,27 @@ export async function checkMisuse(createEngine, weights) {
   expect('a small plan afterwards', small.compileGraph(BIG(2)).run([Float32Array.of(1, 2)])[0].data.join(), '-1,-2');
   expect('too small a memory', await codeOf(() => createEngine({ maximumMemory: 1000 })), 'InvalidArgument');
   small.destroy();
+
+  // Options: no object, and names that are unknown.
+  const loaders = [
+    ['createEngine()', (options) => createEngine(options)],
+    ['loadSileroVad()', (options) => engine.loadSileroVad(options)],
+    ['loadSileroOffline()', (options) => engine.loadSileroOffline(options)],
+    ['loadGigaAM()', (options) => engine.loadGigaAM(options)],
+    ['compileGraph()', (options) => engine.compileGraph(BIG(2), options)],
+    ['speechTimestamps()', (options) => engine.speechTimestamps([0.5], options)],
+    ['createVadIterator()', (options) => engine.createVadIterator(options)],
+    ['executeProfiled()', (options) => vad.executeProfiled(options)],
+  ];
+  for (const [call, load] of loaders) {
+    for (const [options, named] of [[null, 'null'], [[], 'an Array of 0'], [7, 'number 7'], [{ wieghts: 1 }, '"wieghts"']]) {
+      const found = await errorOf(() => load(options));
+      const isRight = found.code === 'InvalidArgument' && found.message.includes(call) && found.message.includes(named);
+      if (!isRight) problems.push(`${call} with ${named}: ${found.code} | ${found.message}`);
+    }
+  }
+  const rate = await errorOf(() => engine.loadSileroVad({ weights, sampleRate: NaN }));
+  expect('a rate that is no number', rate.message.includes('sampleRate is number NaN'), true);
 
   // After destroy().
   other.destroy();
