@@ -78,9 +78,10 @@ bool is_fourier_basis(const WeightTensor& basis) {
   for (size_t i = 0; i < size; i++)
     cosine[i] = std::cos(2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(size));
   for (size_t bin = 0; bin < bins; bin++)
-    for (size_t i = 0; i < size; i++) {
-      const double window = values[i], angle_cosine = cosine[bin * i % size];
-      const double angle_sine = cosine[(bin * i + 3 * size / 4) % size];
+    for (size_t i = 0, angle = 0; i < size; i++, angle += bin) {
+      angle -= angle < size ? 0 : size;
+      const double window = values[i], angle_cosine = cosine[angle];
+      const double angle_sine = cosine[angle < size / 4 ? angle + 3 * size / 4 : angle - size / 4];
       const double error = std::fabs(values[bin * size + i] - window * angle_cosine) +
                            std::fabs(values[(bins + bin) * size + i] + window * angle_sine);
       if (!(error <= 3e-7 * window) || (i > 0 && values[i] != values[size - i])) return false;
@@ -140,17 +141,24 @@ Tensor Silero::folded_spectrum(const Tensor& chunks) const {
   share.back() = 0.5f;
   const Tensor waves = basis.slice(1, 1, quarter + 1) / window.slice(1, 1, quarter + 1) *
                        Tensor::constant<float>({quarter}, share);  // [2 bins, quarter]
+  // Real and imaginary parts of even bins, then of odd ones, in one product.
+  const auto side_by_side = [](const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& d) {
+    return concat({a.unsqueeze(0), b.unsqueeze(0), c.unsqueeze(0), d.unsqueeze(0)}, 0);
+  };
   const auto every_second = [&](int64_t begin, int64_t end) { return waves.slice(0, begin, end, 2); };
+  const Tensor folded = side_by_side(sum + mirrored_sum, difference - mirrored_difference, sum - mirrored_sum,
+                                     difference + mirrored_difference);  // [4, n, 4, quarter]
+  const Tensor weights = side_by_side(every_second(0, half), every_second(bins, bins + half), every_second(1, half),
+                                      every_second(bins + 1, bins + half));   // [4, quarter, quarter]
+  const Tensor parts = matmul(folded, weights.unsqueeze(1).transpose(2, 3));  // [4, n, 4, quarter]
+  const auto part = [&](int64_t number) { return parts.slice(0, number, number + 1).squeeze(0); };
   const auto magnitude = [](const Tensor& real, const Tensor& imaginary) {
     return sqrt(real * real + imaginary * imaginary);
   };
-  const Tensor even_bins = magnitude(linear(sum + mirrored_sum, every_second(0, half)) + middle,
-                                     linear(difference - mirrored_difference, every_second(bins, bins + half)));
-  const Tensor odd_bins = magnitude(linear(sum - mirrored_sum, every_second(1, half)) - middle,
-                                    linear(difference + mirrored_difference, every_second(bins + 1, bins + half)));
   // The last bin has no imaginary part, and would need a vector of its own in the products.
-  const Tensor last_bin = abs(((sum + mirrored_sum) * waves.slice(0, half, bins)).sum({2}, true) + middle);
-  return concat({even_bins, odd_bins, last_bin}, 2).permute({0, 2, 1});
+  const Tensor last_bin = abs((folded.slice(0, 0, 1).squeeze(0) * waves.slice(0, half, bins)).sum({2}, true) + middle);
+  return concat({magnitude(part(0) + middle, part(1)), magnitude(part(2) - middle, part(3)), last_bin}, 2)
+      .permute({0, 2, 1});
 }
 
 Silero::Step Silero::step(const Tensor& chunk, const Tensor& h, const Tensor& c) const {
@@ -158,14 +166,16 @@ Silero::Step Silero::step(const Tensor& chunk, const Tensor& h, const Tensor& c)
     throw TensorError(concat("Silero VAD at ", sample_rate_, " Hz takes a chunk of shape [1, ", sizes_.chunk(), "] (",
                              sizes_.context, " samples of context and ", sizes_.window, " new ones), not ",
                              text(chunk.shape())));
-  const Tensor x = features(spectrum(chunk), conv1_weight_, false);
+  const Tensor x = features(chunk, false);
   const LstmOutput state = lstm_cell(x, h, c, lstm_weight_ih_, lstm_weight_hh_, lstm_bias_ih_, lstm_bias_hh_);
   return {probability(state.h), state};
 }
 
-Tensor Silero::features(const Tensor& magnitudes, const Tensor& conv1_weight, bool many) const {
+Tensor Silero::features(const Tensor& chunks, bool many) const {
   const auto convolve = many ? convolve_pieces : convolve_whole;
-  Tensor x = convolve("conv1", magnitudes, conv1_weight, conv1_bias_, {.padding = 1});  // [n, 128, 4]
+  const bool folds = is_fourier_basis(stft_weight_);
+  Tensor x = convolve("conv1", folds ? folded_spectrum(chunks) : spectrum(chunks),
+                      folds ? by_parity(conv1_weight_) : conv1_weight_, conv1_bias_, {.padding = 1});  // [n, 128, 4]
   // The second layer of v6 adds large terms that nearly cancel: in f32 its rounding errors would show in the fifth
   // decimal of the probability of quiet sound (1.0e-5 at 16 kHz, 4.5e-5 at 8 kHz, where the next two layers matter as
   // well).
@@ -188,8 +198,7 @@ Tensor Silero::gates(const Tensor& samples, const Dim& windows) const {
                              windows.text(), " windows of ", sizes_.window, ", not samples of shape ",
                              text(samples.shape())));
   const Tensor chunks = samples.window(0, sizes_.chunk(), sizes_.window);
-  const Tensor x = is_fourier_basis(stft_weight_) ? features(folded_spectrum(chunks), by_parity(conv1_weight_), true)
-                                                  : features(spectrum(chunks), conv1_weight_, true);
+  const Tensor x = features(chunks, true);
   return linear(x, lstm_weight_ih_, lstm_bias_ih_ + lstm_bias_hh_);
 }
 

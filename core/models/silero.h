@@ -64,8 +64,8 @@ class Silero {
   /// The same in a quarter of the multiplications, for a basis that is a windowed Fourier transform; in the order of
   /// `by_parity`.
   Tensor folded_spectrum(const Tensor& chunks) const;
-  /// The four convolutions: [n, 128] of magnitudes in the order of the first one's weight; `many` chunks or one.
-  Tensor features(const Tensor& magnitudes, const Tensor& conv1_weight, bool many) const;
+  /// Spectrum and the four convolutions: [n, 128] of chunks [n, chunk]; `many` chunks or one.
+  Tensor features(const Tensor& chunks, bool many) const;
   Tensor probability(const Tensor& h) const;
 
   int64_t sample_rate_;

@@ -9,13 +9,13 @@
 namespace tandem {
 
 /// Voice activity detection of a whole recording: the probabilities that `SileroVad` gives for it (within 1e-5), in
-/// about half the time. Everything that needs no state is computed for many windows at once; what is left of a step
-/// runs window by window. A stream, whose samples come one window at a time, needs `SileroVad`.
+/// two thirds of the time. Everything that needs no state is computed for many windows at once; what is left of a
+/// step runs window by window. A stream, whose samples come one window at a time, needs `SileroVad`.
 class SileroOffline {
  public:
   /// From so many windows on, 9 minutes, it is the better choice: its two plans take 25 ms longer to prepare than
-  /// SileroVad's when their kernels come from the cache (gained back after 5000 windows) and 0.3 s when they must be
-  /// compiled (60000).
+  /// SileroVad's when their kernels come from the cache (gained back after 7000 windows) and 0.3 s when they must be
+  /// compiled (80000).
   static constexpr int64_t kFewestWindows = 16384;
 
   /// Compiles the model for one thread, unless the configuration has a backend with more. Errors: kInvalidArgument

@@ -69,9 +69,9 @@ export async function checkProfiles(createEngine, weights) {
   const rows = vad.executeProfiled({ repetitions: 300 });
   checkRows('Silero', rows, 300, performance.now() - began, problems);
   checkMarks(rows, marks(), problems);
-  // Multiplications and additions of the network by its shapes: spectrum, four convolutions, LSTM, last layer; those
-  // that only meet zeros of the padding may be left out.
-  const all = 2 * (4 * 258 * 256 + 4 * 128 * 129 * 3 + 2 * 64 * 128 * 3 + 64 * 64 * 3 + 128 * 64 * 3 + 512 * 256 + 128);
+  // Multiplications and additions of the network by its shapes: spectrum (folded, four parts of 64 x 64 for each of four
+  // frames), four convolutions, LSTM, last layer; those that only meet zeros of the padding may be left out.
+  const all = 2 * (4 * 4 * 64 * 64 + 4 * 128 * 129 * 3 + 2 * 64 * 128 * 3 + 64 * 64 * 3 + 128 * 64 * 3 + 512 * 256 + 128);
   const flops = rows.reduce((sum, row) => sum + row.flops, 0);
   if (!(flops > 0.7 * all && flops < 1.2 * all)) problems.push(`Silero has ${flops} operations, its shapes say ${all}`);
   for (let i = 3; i < 6; i++) {
