@@ -74,6 +74,7 @@ class KernelBuilder {
 
   Type type(ValueId value) const { return kernel_.instructions[value].type; }
   const Instruction& instruction(ValueId value) const { return kernel_.instructions[value]; }
+  bool is_constant(ValueId value) const;
 
   /// Drops what nothing uses, collects the variables, verifies, and returns the kernel. The builder is spent.
   Kernel finish(std::string name, int64_t flops = 0);
@@ -96,7 +97,6 @@ class KernelBuilder {
   void leave(BlockId block);
   OpenBlock& innermost_open(bool loop);
 
-  bool is_constant(ValueId value) const;
   bool is_number(ValueId value, double number) const;
   bool all_bits_set(ValueId value) const;
   ValueId fold(Opcode opcode, Type result, const ValueId* operands, int count);

@@ -80,6 +80,11 @@ bool fills_with(const Graph& graph, const Node& limit, double value, int64_t int
   return is_float(fill.dtype) ? fill.attributes.value == value : fill.attributes.integer == integer;
 }
 
+bool shows_limit(const Graph& graph, const Node& node) {
+  if (is_rearrangement(node.op)) return true;
+  return node.op == Op::kCast && is_float(node.dtype) && is_float(graph.node(node.operands[0]).dtype);
+}
+
 int cost_of(const Node& node) {
   switch (node.op) {
     case Op::kExp:

@@ -43,6 +43,10 @@ class AccessWalk {
 /// Is this the number that a `limit` gives beyond the length?
 bool fills_with(const Graph& graph, const Node& limit, double value, int64_t integer);
 
+/// Is this what an end of an axis shows through: a rearrangement, or a cast between floats, which keeps 0, 1 and
+/// infinity as they are?
+bool shows_limit(const Graph& graph, const Node& node);
+
 /// Rough cost of computing an element of a node again when its operands are there, in simple instructions.
 int cost_of(const Node& node);
 

@@ -173,8 +173,8 @@ class Search {
     std::optional<LaneEnd> common;
     for (NodeId id : graph_.node(group.anchor).operands) {
       std::vector<Index> place = counters;
-      for (; is_rearrangement(graph_.node(id).op); id = graph_.node(id).operands[0])
-        place = operand_index(graph_, graph_.node(id), place);
+      for (; shows_limit(graph_, graph_.node(id)); id = graph_.node(id).operands[0])
+        if (is_rearrangement(graph_.node(id).op)) place = operand_index(graph_, graph_.node(id), place);
       const Node& node = graph_.node(id);
       if (node.op != Op::kLimit || !(place[static_cast<size_t>(node.attributes.axis)] == counters[axis])) return {};
       if (!fills_with(graph_, node, 0, 0)) return {};

@@ -11,9 +11,6 @@ namespace tandem {
 /// order of their sums is not that of the op table.
 bool has_bfloat16_dots(const ScheduleOptions& options);
 
-/// Are both operands of a contraction, as it stands in the graph, bf16 that is only widened to f32?
-bool multiplies_bfloat16(const Graph& graph, const Node& contraction);
-
 /// The operand of a bf16 dot product whose pairs of neighbours along the reduced axis lie in memory as the instruction
 /// takes them; the other is a constant along the vector axis, to be packed so. Nothing when the contraction's kernel
 /// is no such product.

@@ -8,7 +8,6 @@
 #include "core/base/text.h"
 #include "core/graph/movement_index.h"
 #include "core/schedule/access.h"
-#include "core/schedule/dot.h"
 #include "core/schedule/schedule.h"
 #include "core/schedule/storage.h"
 
@@ -33,8 +32,7 @@ bool is_accumulation(const Node& node) {
 
 class Fuser {
  public:
-  Fuser(const GraphModule& module, bool bfloat16_dots)
-      : module_(module), graph_(*module.graph), bfloat16_dots_(bfloat16_dots), state_(graph_.size()) {}
+  explicit Fuser(const GraphModule& module) : module_(module), graph_(*module.graph), state_(graph_.size()) {}
 
   std::vector<Group> run() {
     survey();
@@ -218,13 +216,13 @@ class Fuser {
     state_[id].roots.clear();
   }
 
-  /// Operands of a contraction are read many times: what isn't a plain view of a buffer gets one.
+  /// Operands of a contraction are read many times: what isn't a plain view of a buffer gets one. Of bf16 values that
+  /// are only shown as f32, that is one of bf16.
   void force_operands(const Node& contraction) {
-    const bool pairs = bfloat16_dots_ && multiplies_bfloat16(graph_, contraction);
     for (NodeId operand : contraction.operands) {
       NodeId base = operand;
-      while (is_rearrangement(graph_.node(base).op) ||
-             ((pairs || !state_[base].dynamic) && is_widening_cast(graph_, base)))
+      while (is_rearrangement(graph_.node(base).op) || shows_bfloat16(graph_, base) ||
+             (!state_[base].dynamic && is_widening_cast(graph_, base)))
         base = graph_.node(base).operands[0];
       if (!is_leaf(graph_.node(base)) && state_[base].forced.empty()) state_[base].forced = "operand of a contraction";
     }
@@ -321,15 +319,12 @@ class Fuser {
 
   const GraphModule& module_;
   const Graph& graph_;
-  const bool bfloat16_dots_;
   std::vector<State> state_;
 };
 
 }  // namespace
 
-std::vector<Group> choose_groups(const GraphModule& module, const ScheduleOptions& options) {
-  return Fuser(module, has_bfloat16_dots(options)).run();
-}
+std::vector<Group> choose_groups(const GraphModule& module) { return Fuser(module).run(); }
 
 std::optional<std::vector<Index>> root_index_of_anchor(const GraphModule& module, NodeId root, NodeId anchor,
                                                        const std::vector<Index>& index) {

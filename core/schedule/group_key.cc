@@ -4,6 +4,7 @@
 
 #include "core/base/bits.h"
 #include "core/graph/movement_index.h"
+#include "core/schedule/access.h"
 
 namespace tandem {
 namespace {
@@ -65,13 +66,14 @@ bool GroupKeys::is_view(NodeId id) const {
 }
 
 /// A node with a buffer is loaded, and what made it does not matter: except that packing computes in place what was
-/// made at prepare, and that an axis ends early below rearrangements whether they have buffers or not.
+/// made at prepare, and that an axis ends early below what shows a limit whether that has buffers or not.
 bool GroupKeys::is_looked_into(NodeId id) const {
   const auto buffer = program_.buffers.find(id);
   if (id == root_ || buffer == program_.buffers.end()) return true;
-  const Op op = graph_.node(id).op;
-  return program_.program.slots[buffer->second.slot].role == SlotRole::kPacked || op == Op::kLimit ||
-         is_rearrangement(op);
+  if (program_.program.slots[buffer->second.slot].role == SlotRole::kPacked) return true;
+  const bool rearranges = is_rearrangement(graph_.node(id).op);
+  while (shows_limit(graph_, graph_.node(id))) id = graph_.node(id).operands[0];
+  return rearranges || graph_.node(id).op == Op::kLimit;
 }
 
 void GroupKeys::add(const std::vector<Index>& expressions) {
@@ -98,6 +100,9 @@ void GroupKeys::add_node(NodeId id) {
                        static_cast<uint64_t>(loaded) << 16 | static_cast<uint64_t>(inside) << 17);
   add(node.shape);
   if (loaded) add_buffer(buffer->second);
+  const auto widened = program_.widened.find(id);
+  key_.words.push_back(widened != program_.widened.end());
+  if (widened != program_.widened.end()) add_buffer(widened->second);
   // What an input or a constant is beyond its buffer is nothing to a kernel.
   if (!inside || (loaded && node.operands.empty())) return;
   const Attributes& attributes = node.attributes;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -10,6 +11,7 @@
 #include "core/schedule/dot.h"
 #include "core/schedule/loops.h"
 #include "core/schedule/pack.h"
+#include "core/schedule/widen.h"
 
 namespace tandem {
 namespace {
@@ -39,7 +41,13 @@ class ContractLowering {
         lowerer_(graph_, program.buffers, program.slot_elements, builder_, program.options.capabilities,
                  program.options.numerics) {
     pack_operands();
+    if (!pairs_) read_widened();
   }
+  ~ContractLowering() {
+    for (auto& [node, buffer] : replaced_) program_.buffers[node] = buffer;
+  }
+  ContractLowering(const ContractLowering&) = delete;
+  ContractLowering& operator=(const ContractLowering&) = delete;
 
   void run() {
     const Index columns = vector_axis_ ? space_[*vector_axis_] : Index(1);
@@ -98,6 +106,17 @@ class ContractLowering {
         continue;
       if (!operand.constant && consecutive) continue;
       packed_[i] = pack_operand(program_, group_, operand, space_, rank_, *vector_axis_, tile_, pairs_.has_value());
+    }
+  }
+
+  /// What isn't packed is read from its widened copy, when there is one.
+  void read_widened() {
+    for (size_t i = 0; i < 2; i++) {
+      const std::optional<NodeId> node = bfloat16_buffer(program_, axes_.operands[i].node);
+      const auto copy = node ? program_.widened.find(*node) : program_.widened.end();
+      if (packed_[i] || copy == program_.widened.end()) continue;
+      BufferRef& buffer = program_.buffers.at(*node);
+      replaced_.emplace_back(*node, std::exchange(buffer, copy->second));
     }
   }
 
@@ -422,7 +441,8 @@ class ContractLowering {
     Index beyond;    ///< Its share of the next panel.
   };
   std::optional<Ahead> ahead_;
-  std::vector<Index> rows_of_tile_;  ///< Where they don't follow each other.
+  std::vector<std::pair<NodeId, BufferRef>> replaced_;  ///< Buffers that others read.
+  std::vector<Index> rows_of_tile_;                     ///< Where they don't follow each other.
 };
 
 }  // namespace

@@ -258,7 +258,7 @@ class MapLowering {
       if (inner.size() != where.size() + 1 || !same(inner.back(), loops_.back().extent)) continue;
       where.push_back(counter);
       for (const Use& use : uses_under(operand, where, below)) {
-        if (graph.node(use.first).dtype != node_.dtype || (best && use.first < best->node)) continue;
+        if (graph.node(use.first).dtype != target_.dtype || (best && use.first < best->node)) continue;
         if (lowerer_.is_short(use.first, kShort)) continue;
         if (std::find(elements.begin(), elements.end(), use) == elements.end()) continue;
         best = {use.first, use.second, place, counter, target_};

@@ -19,6 +19,7 @@ class ProgramBuilder {
   const ScheduleOptions& options;
   Program program;
   BufferTable buffers;                 ///< Nodes that have a buffer so far.
+  BufferTable widened;                 ///< f32 copies of buffers of bf16, for contractions (widen.h).
   std::vector<int64_t> slot_elements;  ///< Elements of each slot at the variables' maxima.
 
   /// A new slot of `elements` elements.

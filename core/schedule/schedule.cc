@@ -7,6 +7,8 @@
 #include "core/schedule/loops.h"
 #include "core/schedule/program_builder.h"
 #include "core/schedule/shared_lowering.h"
+#include "core/schedule/storage.h"
+#include "core/schedule/widen.h"
 #include "core/schedule/work.h"
 
 namespace tandem {
@@ -18,7 +20,7 @@ class Scheduler {
       : module_(module), graph_(*module.graph), builder_(module, options), shared_(builder_) {}
 
   Schedule run() {
-    schedule_.groups = choose_groups(module_, builder_.options);
+    schedule_.groups = choose_groups(module_);
     find_demand(module_, schedule_.groups);
     add_leaves();
     std::unordered_map<NodeId, BufferRef> roots;
@@ -83,6 +85,8 @@ class Scheduler {
     const Node& node = graph_.node(group.root);
     const std::string name =
         group.reason == "output" ? output_name(group.root) : concat("%", group.root, " ", name_of(node.op));
+    if (group.form == Form::kContract && !group.prepare)
+      widen_operands(builder_, schedule_.groups, group, layout_of(group).target);
     if (!builder_.options.share_lowering) return lower_alone(group, name);
     if (auto target = shared_.repeat(group, name)) return *target;
     const BufferRef target = lower_alone(group, name);
@@ -90,11 +94,15 @@ class Scheduler {
     return target;
   }
 
-  BufferRef lower_alone(const Group& group, const std::string& name) {
+  struct Layout {
+    BufferRef target;  ///< Without a slot.
+    std::vector<size_t> order;
+  };
+  Layout layout_of(const Group& group) const {
     const Node& node = graph_.node(group.root);
     const bool output = group.reason == "output";
     BufferRef target;
-    target.dtype = node.dtype;
+    target.dtype = output || group.prepare ? node.dtype : buffer_dtype(builder_, group.root);
     std::vector<size_t> order;
     if (output) {
       // What the caller reads is dense in its live shape.
@@ -104,9 +112,16 @@ class Scheduler {
       order = group.form == Form::kContract ? contract_axis_order(builder_, group) : choose_axis_order(builder_, group);
       target.strides = ordered_strides(node.shape, order);
     }
-    const SlotRole role = output ? SlotRole::kOutput : group.prepare ? SlotRole::kPacked : SlotRole::kIntermediate;
-    target.slot = builder_.add_slot(role, node.dtype, maximum_elements(node.shape), name);
     target.partial = group.is_partial(graph_.node(group.anchor == kNoNode ? group.root : group.anchor).shape.size());
+    return {target, order};
+  }
+
+  BufferRef lower_alone(const Group& group, const std::string& name) {
+    const Node& node = graph_.node(group.root);
+    const bool output = group.reason == "output";
+    auto [target, order] = layout_of(group);
+    const SlotRole role = output ? SlotRole::kOutput : group.prepare ? SlotRole::kPacked : SlotRole::kIntermediate;
+    target.slot = builder_.add_slot(role, target.dtype, maximum_elements(node.shape), name);
     // A result without elements needs no kernel.
     if (maximum_elements(node.shape) == 0) return target;
     switch (group.form) {
@@ -121,7 +136,7 @@ class Scheduler {
         break;
     }
     builder_.describe_last_call(group.prepare ? Phase::kPrepare : Phase::kStep, origin_of(builder_, group),
-                                work_of(builder_, group));
+                                work_of(builder_, group, target.dtype));
     return target;
   }
 

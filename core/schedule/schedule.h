@@ -51,7 +51,7 @@ struct ScheduleOptions {
 };
 
 /// Decides which nodes get buffers (fuse.cc). Groups come in an order in which each uses only earlier ones.
-std::vector<Group> choose_groups(const GraphModule& module, const ScheduleOptions& options);
+std::vector<Group> choose_groups(const GraphModule& module);
 
 /// The subscript of the group's root that shows the element `index` of its anchor, or nothing when what lies between
 /// isn't a one-to-one rearrangement of elementwise ops.

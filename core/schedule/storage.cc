@@ -1,7 +1,9 @@
 #include "core/schedule/storage.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "core/base/half.h"
 #include "core/graph/movement_index.h"
 
 namespace tandem {
@@ -40,6 +42,35 @@ bool pads_with_zeros(const Graph& graph, const Node& node) {
          fill.attributes.integer == 0;
 }
 
+bool is_bfloat16_number(const Node& node) {
+  if (node.op != Op::kScalar || node.dtype != DType::kF32) return false;
+  const auto number = static_cast<float>(node.attributes.value);
+  return f32_from_bf16(bf16_from_f32(number)) == number;
+}
+
+/// Are all values of an f32 expression bf16 ones, by what moves them and where they come from?
+bool is_bfloat16(const ProgramBuilder& program, NodeId id) {
+  const Graph& graph = *program.module.graph;
+  const Node& node = graph.node(id);
+  const auto buffer = program.buffers.find(id);
+  if (buffer != program.buffers.end()) return buffer->second.dtype == DType::kBF16;
+  if (shows_bfloat16(graph, id)) return true;
+  const auto first = [&] { return is_bfloat16(program, node.operands[0]); };
+  switch (node.op) {
+    case Op::kPad:
+      return is_bfloat16_number(graph.node(node.operands[1])) && first();
+    case Op::kLimit:
+      return is_bfloat16_number(graph.node(node.operands[2])) && first();
+    case Op::kReflectPad:
+      return first();
+    case Op::kConcat:
+      return std::all_of(node.operands.begin(), node.operands.end(),
+                         [&](NodeId operand) { return is_bfloat16(program, operand); });
+    default:
+      return is_rearrangement(node.op) && first();
+  }
+}
+
 }  // namespace
 
 bool is_widening_cast(const Graph& graph, NodeId id) {
@@ -47,6 +78,11 @@ bool is_widening_cast(const Graph& graph, NodeId id) {
   if (node.op != Op::kCast) return false;
   const DType from = graph.node(node.operands[0]).dtype;
   return size_of(from) < size_of(node.dtype) && holds(node.dtype, from);
+}
+
+bool shows_bfloat16(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  return node.op == Op::kCast && node.dtype == DType::kF32 && graph.node(node.operands[0]).dtype == DType::kBF16;
 }
 
 DType storage_dtype(const Graph& graph, NodeId id) {
@@ -61,6 +97,11 @@ DType storage_dtype(const Graph& graph, NodeId id) {
 bool multiplies_exactly(DType a, DType b, DType product) {
   const NumberRange x = range_of(a), y = range_of(b), whole = range_of(product);
   return x.bits + y.bits <= whole.bits && x.lowest + y.lowest >= whole.lowest && x.highest + y.highest <= whole.highest;
+}
+
+DType buffer_dtype(const ProgramBuilder& program, NodeId id) {
+  const DType dtype = program.module.graph->node(id).dtype;
+  return dtype == DType::kF32 && is_bfloat16(program, id) ? DType::kBF16 : dtype;
 }
 
 }  // namespace tandem

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/graph/graph.h"
+#include "core/schedule/program_builder.h"
 
 namespace tandem {
 
@@ -15,5 +15,13 @@ bool is_widening_cast(const Graph& graph, NodeId node);
 /// Is the product of any two finite values of these dtypes a value of the float dtype `product`? Then one fused
 /// instruction that adds it to a sum rounds as multiplying and adding do: once, and with the same bits.
 bool multiplies_exactly(DType a, DType b, DType product);
+
+/// Does this cast show bf16 as f32? That is one shift: wherever the value is loaded, it may as well be bf16. Other
+/// widening casts take longer on some machines.
+bool shows_bfloat16(const Graph& graph, NodeId node);
+
+/// The dtype in which the buffer of a node that a step computes is kept: bf16 for f32 values that are nothing but bf16
+/// ones, moved, padded or cut; else the node's own. Buffers below must have been chosen.
+DType buffer_dtype(const ProgramBuilder& program, NodeId node);
 
 }  // namespace tandem

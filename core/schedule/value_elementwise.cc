@@ -37,12 +37,37 @@ ValueId ValueLowerer::from_storage(ValueId loaded, DType dtype) {
     case DType::kBool:
       return builder_.binary(Opcode::kNotEqual, loaded, integer_like(loaded, 0));
     case DType::kF16:
-      return half_to_float(math(), loaded);
-    case DType::kBF16:
-      return bfloat16_to_float(math(), loaded);
+    case DType::kBF16: {
+      const ValueId value = dtype == DType::kF16 ? half_to_float(math(), loaded) : bfloat16_to_float(math(), loaded);
+      bits_[value] = {loaded, dtype};
+      return value;
+    }
     default:
       return loaded;
   }
+}
+
+std::optional<ValueLowerer::Bits> ValueLowerer::bits_of(ValueId value, DType dtype) {
+  const auto found = bits_.find(value);
+  if (found != bits_.end() && found->second.dtype == dtype) return found->second;
+  return std::nullopt;
+}
+
+ValueId ValueLowerer::choose(ValueId mask, ValueId a, ValueId b) {
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    const auto narrow = [&](ValueId value) -> std::optional<Bits> {
+      if (const auto known = bits_of(value, dtype)) return known;
+      // A number such as the 0 of a padding is folded.
+      if (!builder_.is_constant(value) || builder_.type(value).scalar != Scalar::kF32) return std::nullopt;
+      const ValueId bits = to_storage(value, dtype);
+      if (from_storage(bits, dtype) != value) return std::nullopt;
+      return Bits{bits, dtype};
+    };
+    if (!bits_of(a, dtype) && !bits_of(b, dtype)) continue;
+    const auto left = narrow(a), right = narrow(b);
+    if (left && right) return from_storage(builder_.select(mask, left->bits, right->bits), dtype);
+  }
+  return builder_.select(mask, a, b);
 }
 
 ValueId ValueLowerer::to_storage(ValueId value, DType dtype) {
@@ -50,9 +75,9 @@ ValueId ValueLowerer::to_storage(ValueId value, DType dtype) {
     case DType::kBool:
       return cast(value, DType::kBool, DType::kU8);
     case DType::kF16:
-      return float_to_half(math(), value);
     case DType::kBF16:
-      return float_to_bfloat16(math(), value);
+      if (const auto known = bits_of(value, dtype)) return known->bits;
+      return dtype == DType::kF16 ? float_to_half(math(), value) : float_to_bfloat16(math(), value);
     default:
       return value;
   }
@@ -105,7 +130,7 @@ ValueId ValueLowerer::elementwise(const Node& node, const std::vector<Index>& in
     if (dtype == DType::kBool)  // Masks select by logic.
       return builder_.binary(Opcode::kOr, builder_.binary(Opcode::kAnd, x, y),
                              builder_.binary(Opcode::kAnd, builder_.unary(Opcode::kNot, x), z));
-    return builder_.select(x, y, z);
+    return choose(x, y, z);
   }
   if (info(node.op).op_class == OpClass::kUnary) return unary(node.op, dtype, x);
   const ValueId y = lower(node.operands[1], index);

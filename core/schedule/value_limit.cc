@@ -140,7 +140,7 @@ ValueId ValueLowerer::limit(NodeId id, const std::vector<Index>& index) {
   ValueId length = lower(node.operands[1], at);
   const ValueId value = partial ? limited(id, index) : lower(node.operands[0], index);
   const ValueId fill = lower(node.operands[2], {});
-  return builder_.select(builder_.binary(Opcode::kLess, position, length), value, fill);
+  return choose(builder_.binary(Opcode::kLess, position, length), value, fill);
 }
 
 /// What is below a limit, without a look at anything at or beyond the length: the lanes that lie there have any value.
@@ -188,8 +188,8 @@ std::optional<Index> ValueLowerer::end_of(NodeId id, const std::vector<Index>& i
 std::optional<ValueLowerer::EarlyEnd> ValueLowerer::early_end(NodeId id, const std::vector<Index>& index,
                                                               const Index& leaf, const Index& extent) {
   std::vector<Index> place = index;
-  while (is_rearrangement(graph_.node(id).op)) {
-    place = operand_index(graph_, graph_.node(id), place);
+  while (shows_limit(graph_, graph_.node(id))) {
+    if (is_rearrangement(graph_.node(id).op)) place = operand_index(graph_, graph_.node(id), place);
     id = graph_.node(id).operands[0];
   }
   const Node& node = graph_.node(id);

@@ -268,7 +268,7 @@ ValueId ValueLowerer::pad(const Node& node, const std::vector<Index>& index) {
     if (known_high == Truth::kUnknown) below[axis] = min(below[axis], inner[axis] - 1);
   }
   const ValueId value = lower(node.operands[0], below);
-  return inside ? builder_.select(*inside, value, lower(node.operands[1], {})) : value;
+  return inside ? choose(*inside, value, lower(node.operands[1], {})) : value;
 }
 
 ValueId ValueLowerer::reflect(const Node& node, const std::vector<Index>& index) {
@@ -304,7 +304,7 @@ ValueId ValueLowerer::concat_parts(const Node& node, const std::vector<Index>& i
     if (less(below[axis], 0) != Truth::kNever) below[axis] = max(below[axis], 0);
     if (less(below[axis], size) != Truth::kAlways) below[axis] = min(below[axis], max(size - 1, 0));
     const ValueId value = lower(node.operands[part], below);
-    result = later ? builder_.select(*later, *result, value) : value;
+    result = later ? choose(*later, *result, value) : value;
   }
   TANDEM_CHECK(result.has_value(), "a concatenation without a part for its subscript");
   return *result;
@@ -329,7 +329,7 @@ ValueId ValueLowerer::gather(const Node& node, const std::vector<Index>& index) 
     below.push_back(builder_.as_index(clamped, 0, data.shape[axis].upper() - 1));
     for (size_t i = axis + rank; i < index.size(); i++) below.push_back(place(index[i]));
     const ValueId value = lower(node.operands[0], below);
-    return builder_.select(inside, value, this->scalar(data.dtype, 0, 0));
+    return choose(inside, value, this->scalar(data.dtype, 0, 0));
   };
   if (builder_.type(numbers).lanes == 1) return one_lane(numbers, [](const Index& i) { return i; });
   // Lanes gather from different rows: each is a scalar load of its own.

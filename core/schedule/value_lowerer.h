@@ -46,7 +46,7 @@ class ValueLowerer {
   /// and the length depends on neither the counter, nor a stand-in for another one, nor the lane. May be negative or
   /// beyond the counter's end.
   std::optional<Index> end_of(NodeId limit, const std::vector<Index>& index, const Index& leaf);
-  /// The same when only rearrangements lie between `node` and a `limit`.
+  /// The same when `node` shows a `limit` (shows_limit).
   struct EarlyEnd {
     NodeId limit;
     Index length;  ///< The counter's end, at most `extent`.
@@ -116,6 +116,8 @@ class ValueLowerer {
   ValueId to_storage(ValueId value, DType dtype);
   ValueId from_storage(ValueId loaded, DType dtype);
   ValueId round_to(ValueId value, DType dtype);
+  /// `mask` ? a : b. Of two values that were loaded or rounded as f16 or bf16, the bits are chosen.
+  ValueId choose(ValueId mask, ValueId a, ValueId b);
   /// A value of dtype `from` as one of dtype `to`, by the op table.
   ValueId cast(ValueId x, DType from, DType to);
   MathContext math() const { return {builder_, fused_, capabilities_.half_conversion}; }
@@ -215,6 +217,13 @@ class ValueLowerer {
   std::vector<uint32_t> slots_;
   std::vector<bool> in_pairs_;  // By number: is it the slot seen as pairs of its elements?
   std::unordered_map<NodeId, bool> reads_partial_;
+  /// What a value was before it was widened: f16 or bf16 bits. Storing these again costs nothing.
+  struct Bits {
+    ValueId bits;
+    DType dtype;
+  };
+  std::optional<Bits> bits_of(ValueId value, DType dtype);
+  std::unordered_map<ValueId, Bits> bits_;
   std::unordered_map<Key, ValueId, KeyHash> memo_;
   std::unordered_map<Key, ValueId, KeyHash> pinned_;
   std::optional<KeptValue> kept_;

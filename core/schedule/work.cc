@@ -34,11 +34,11 @@ const std::string& origin_of(const ProgramBuilder& builder, const Group& group) 
   return graph.node(anchored ? group.anchor : group.root).origin;
 }
 
-Work work_of(const ProgramBuilder& builder, const Group& group) {
+Work work_of(const ProgramBuilder& builder, const Group& group, DType stored) {
   const Graph& graph = *builder.module.graph;
   const Node& root = graph.node(group.root);
   Work work;
-  work.bytes = bytes_of(root.dtype, element_count(root.shape));
+  work.bytes = bytes_of(stored, element_count(root.shape));
   // How many elements of each node the group needs; users come before what they use.
   std::map<NodeId, Index, std::greater<>> needed;
   needed[group.root] = element_count(root.shape);
@@ -49,8 +49,9 @@ Work work_of(const ProgramBuilder& builder, const Group& group) {
     const Index whole = element_count(node.shape);
     // Several users may want parts that overlap: more than everything is never read.
     const Index count = same(wanted, whole) ? whole : min(wanted, whole);
-    if (is_buffer(node) || (id != group.root && builder.buffers.count(id) != 0)) {
-      work.bytes += bytes_of(node.dtype, count);
+    const auto buffer = builder.buffers.find(id);
+    if (buffer != builder.buffers.end() && (is_buffer(node) || id != group.root)) {
+      work.bytes += bytes_of(buffer->second.dtype, count);
       continue;
     }
     work.flops += flops_of(graph, node, count);

@@ -111,6 +111,17 @@ const std::vector<Ragged>& graphs() {
        },
        0.7},
       {"sums over time", [](const Tensor& x, const Tensor& n) { return feed_forward(x).limit(1, n).sum({1}); }, 0.3},
+      {"attention of bf16",
+       [](const Tensor& x, const Tensor& n) {
+         const auto narrow = [](const Tensor& y) { return y.cast(DType::kBF16).cast(DType::kF32); };
+         const Tensor y = narrow(x);
+         const Tensor q = narrow(linear(y, weight({kWidth, kWidth}))), k = narrow(linear(y, weight({kWidth, kWidth})));
+         const Tensor v = narrow(linear(y, weight({kWidth, kWidth})).limit(1, n));
+         const Tensor shares = narrow(softmax(matmul(q, k.transpose(1, 2)) * 0.3, 2, n));
+         return linear(narrow(depthwise(narrow(matmul(shares, v)).limit(1, n), 5, 1)), weight({kWidth, kWidth}))
+             .limit(1, n);
+       },
+       0.25},
   };
   return list;
 }

@@ -218,6 +218,60 @@ void add_blocks(CaseBuilder& builder) {
   builder.add("stack of convolutions/f32/head", Tolerance::kBounded, {sigmoid(b.mean({2}).sum({1}, true))});
 }
 
+/// What products read is rounded to bf16: it is stored so, for whoever reads it.
+void add_bfloat16_activations(CaseBuilder& builder) {
+  const auto narrow = [](const Tensor& x) { return x.cast(DType::kBF16).cast(DType::kF32); };
+  const auto weight = [&](const Shape& shape, uint32_t seed) {
+    return builder.weight(concat("w", seed), shape, DType::kF32, uniform(-0.5, 0.5, seed));
+  };
+  const auto add = [&](const std::string& what, const std::vector<Tensor>& outputs) {
+    builder.add("bf16 activations/f32/" + what, Tolerance::kBounded, outputs);
+  };
+  const auto rows = [&] { return builder.input({2, 9, 32}, DType::kF32, small(1)); };
+  const auto norm = [&](const Tensor& x) { return narrow(layer_norm(x, weight({32}, 2), weight({32}, 3))); };
+  Tensor x = rows(), y = norm(x);
+  add("rows that two products and a sum share",
+      {linear(y, weight({48, 32}, 4)), sigmoid(linear(y, weight({33, 32}, 5))), y.sum({1}), y * 3.0});
+  x = rows();
+  y = norm(x);
+  add("hidden layer, residual", {x + linear(narrow(silu(linear(y, weight({65, 32}, 6)))), weight({32, 65}, 7)) * 0.5});
+  y = norm(rows());
+  add("bf16 weights", {linear(narrow(tanh(linear(y, narrow(weight({64, 32}, 8))))), narrow(weight({17, 64}, 9)))});
+  y = norm(rows());
+  add("an output that products read",
+      {y.cast(DType::kBF16), linear(y, weight({16, 32}, 10)), matmul(y, y.transpose(1, 2))});
+
+  const auto frames = [&] { return builder.input({2, 11, 12}, DType::kF32, small(11)); };
+  const auto heads = [](const Tensor& tensor) { return tensor.reshape({2, 11, 3, 4}).permute({0, 2, 1, 3}); };
+  for (const bool limited : {false, true}) {
+    const Tensor seen = narrow(frames());
+    const Tensor lengths = limited ? builder.input({2}, DType::kI32, values({"11", "7"})) : Tensor();
+    const Tensor q = heads(narrow(linear(seen, weight({12, 12}, 12))));
+    const Tensor k = heads(narrow(linear(seen, weight({12, 12}, 13))));
+    Tensor v = narrow(linear(seen, weight({12, 12}, 14)));
+    if (limited) v = v.limit(1, lengths);
+    const Tensor scores = matmul(q, k.transpose(2, 3)) * 0.5;
+    const Tensor shares = narrow(limited ? softmax(scores, 3, lengths) : softmax(scores, 3));
+    const Tensor out = narrow(matmul(shares, heads(v))).permute({0, 2, 1, 3}).reshape({2, 11, 12});
+    const Tensor result = linear(out, weight({12, 12}, 15));
+    add(concat("attention", limited ? ", lengths" : ""), {limited ? result.limit(1, lengths) : result});
+  }
+
+  x = frames();
+  const Tensor lengths = builder.input({2}, DType::kI32, values({"8", "11"}));
+  const Tensor z = narrow(glu(x, -1)).limit(1, lengths).transpose(1, 2);
+  const Tensor depthwise = conv1d(z, weight({6, 1, 5}, 16), {}, {1, 2, 1, 6}).transpose(1, 2);
+  add("depthwise convolution, lengths", {linear(narrow(silu(depthwise)), weight({12, 6}, 17)).limit(1, lengths)});
+  x = frames();
+  const Tensor grown = concat({narrow(exp(x)), narrow(abs(x)).reflect_pad({{0, 0}, {2, 0}, {0, 0}})}, 1);
+  add("parts, a mirrored end and a window",
+      {conv1d(grown.transpose(1, 2), weight({5, 12, 3}, 18), {}, {2, 1, 1, 1}), linear(grown, weight({7, 12}, 19))});
+  const auto state = [&](int64_t width, uint32_t seed) { return builder.input({3, width}, DType::kF32, small(seed)); };
+  const LstmOutput next = lstm_cell(narrow(state(5, 20)), narrow(state(4, 21)), state(4, 22), weight({16, 5}, 23),
+                                    weight({16, 4}, 24), {}, {});
+  add("lstm_cell", {next.h, next.c});
+}
+
 }  // namespace
 
 void add_contraction_cases(CaseBuilder& builder) {
@@ -234,6 +288,7 @@ void add_network_cases(CaseBuilder& builder) {
   add_lstm(builder, 2, 9, 4, DType::kF16);
   add_lstm_sequence(builder, 3, 5, 20);
   add_blocks(builder);
+  add_bfloat16_activations(builder);
 }
 
 }  // namespace tandem::reference

@@ -187,6 +187,13 @@ void add_products(CaseBuilder& builder) {
     const Tensor z = x + linear(silu(linear(y, weight("up", {32, 16}))), weight("down", {16, 32})) * 0.5;
     return z + z.mean({1}, true);
   });
+  add_one(builder, "encoder layer, bf16 activations", {b, t_of(1, 33), 16}, [&](const Tensor& x) {
+    const auto narrow = [](const Tensor& tensor) { return tensor.cast(DType::kBF16).cast(kF32); };
+    const Tensor y = narrow(layer_norm(x, weight("g", {16}), weight("h", {16})));
+    const Tensor z = x + linear(narrow(silu(linear(y, weight("up", {32, 16})))), weight("down", {16, 32})) * 0.5;
+    return z + conv1d(y.transpose(1, 2), weight("w", {16, 1, 5}), {}, {1, 2, 1, 16}).transpose(1, 2) +
+           matmul(narrow(matmul(y, y.transpose(1, 2))), y);
+  });
 }
 
 /// Axes that may have no elements at all.

@@ -87,6 +87,92 @@ TEST(Schedule, ReversedElementsAreLoadedAsWholeVectors) {
             1);
 }
 
+/// Rounded to bf16 and shown as f32 again.
+Tensor narrow(const Tensor& x) { return x.cast(DType::kBF16).cast(DType::kF32); }
+
+/// How often the code of a kernel rounds to bf16: each time it adds half of the last place that stays.
+int64_t roundings(const Kernel& kernel) {
+  return std::count_if(kernel.instructions.begin(), kernel.instructions.end(), [](const Instruction& instruction) {
+    return instruction.opcode == Opcode::kConstant && instruction.type.scalar == Scalar::kI32 &&
+           instruction.integer == 0x7fff;
+  });
+}
+
+std::vector<DType> stored(const Schedule& schedule) {
+  std::vector<DType> dtypes;
+  for (const Slot& slot : schedule.program.slots)
+    if (slot.role == SlotRole::kIntermediate && slot.name.rfind("widened", 0) != 0) dtypes.push_back(slot.dtype);
+  return dtypes;
+}
+
+const Kernel& kernel_of_call(const Schedule& schedule, size_t number) {
+  return schedule.program.kernels[schedule.program.step_calls[number].kernel];
+}
+
+int64_t count_named(const Schedule& schedule, const std::string& part) {
+  int64_t count = 0;
+  for (size_t i = 0; i < schedule.program.step_calls.size(); i++)
+    count += kernel_of_call(schedule, i).name.find(part) != std::string::npos;
+  return count;
+}
+
+TEST(Schedule, WhatProductsReadAsBfloat16IsStoredSoAndWidenedOnce) {
+  const auto layer = [](const Tensor& x) {
+    const Tensor y = narrow(layer_norm(x, weight(1, 64).squeeze(0), {}));
+    return linear(narrow(tanh(linear(y, weight(64, 64)))), weight(64, 64)) + linear(y, weight(64, 64) * 2.0) + y;
+  };
+  GraphModule module;
+  const Tensor x = Tensor::input(module.graph, 0, "x", DType::kF32, {20, 64});
+  module.outputs = {layer(x).node_in(module.graph)};
+  module.output_names = {"y"};
+  const Schedule schedule = schedule_of(module);
+  // The norm, the hidden layer; what is added up is f32.
+  const std::vector<DType> dtypes = stored(schedule);
+  EXPECT_EQ(std::count(dtypes.begin(), dtypes.end(), DType::kBF16), 2) << schedule.text(module);
+  // Two products read one copy of the norm.
+  EXPECT_EQ(count_named(schedule, "widen_"), 2) << schedule.text(module);
+  for (const Slot& slot : schedule.program.slots)
+    if (slot.dtype == DType::kBF16) {
+      EXPECT_EQ(slot.bytes, 20 * 64 * 2);
+    }
+  int64_t all = 0;
+  for (size_t i = 0; i < schedule.program.step_calls.size(); i++) {
+    const int64_t found = roundings(kernel_of_call(schedule, i));
+    EXPECT_LE(found, 1) << kernel_of_call(schedule, i).name;
+    all += found;
+  }
+  EXPECT_EQ(all, 2);
+}
+
+TEST(Schedule, Bfloat16ThatIsMovedPaddedOrCutStaysSoWithoutARounding) {
+  const auto moved = [](const Tensor& x, const Tensor& lengths) {
+    const Tensor halves = x.cast(DType::kF32).reshape({4, 16});
+    const Tensor padded = concat({halves.pad({{0, 0}, {2, 2}}), halves.reflect_pad({{0, 0}, {2, 2}})}, 0);
+    return linear(padded.limit(1, lengths), weight(64, 20));
+  };
+  GraphModule module;
+  const Tensor x = Tensor::input(module.graph, 0, "x", DType::kBF16, {64});
+  module.outputs = {moved(x, Tensor::input(module.graph, 1, "lengths", DType::kI32, {8})).node_in(module.graph)};
+  module.output_names = {"y"};
+  for (const char* isa : {"avx2", "avx512", "wasm-simd128"}) {
+    const Schedule schedule = schedule_of(module, isa);
+    const std::vector<DType> dtypes = stored(schedule);
+    EXPECT_EQ(std::count(dtypes.begin(), dtypes.end(), DType::kBF16), 1) << schedule.text(module);
+    for (size_t i = 0; i < schedule.program.step_calls.size(); i++)
+      EXPECT_EQ(roundings(kernel_of_call(schedule, i)), 0) << text(kernel_of_call(schedule, i));
+  }
+  // A fill that bf16 does not hold needs f32.
+  const auto filled = [](const Tensor& x) {
+    return linear(x.cast(DType::kF32).reshape({4, 16}).pad({{0, 0}, {2, 2}}, 0.1), weight(64, 20));
+  };
+  GraphModule other;
+  const Tensor z = Tensor::input(other.graph, 0, "x", DType::kBF16, {64});
+  other.outputs = {filled(z).node_in(other.graph)};
+  other.output_names = {"y"};
+  const std::vector<DType> dtypes = stored(schedule_of(other));
+  EXPECT_EQ(std::count(dtypes.begin(), dtypes.end(), DType::kBF16), 0);
+}
+
 // The machine's prefetchers follow ascending addresses: a matrix in the second-level cache read the other way round
 // takes half as long again.
 TEST(Schedule, AProductOfOneRowReadsItsWeightsInAscendingOrder) {
