@@ -38,6 +38,7 @@ Tensor rotate(const Tensor& x, const RotaryTables& rotary) {
 
 ConformerLayer::ConformerLayer(const ConformerConfig& config, const GigaAmWeights& weights, const std::string& prefix)
     : config_(config),
+      read_(weights.activations()),
       feed_forward1_(feed_forward(weights, prefix, "1")),
       feed_forward2_(feed_forward(weights, prefix, "2")),
       norm_attention_(weights.plain(prefix + "norm_self_att")),
@@ -63,12 +64,12 @@ ConformerLayer::FeedForward ConformerLayer::feed_forward(const GigaAmWeights& we
                                                          const std::string& number) const {
   const std::string name = prefix + "feed_forward" + number;
   return {weights.plain(prefix + "norm_feed_forward" + number), weights.layer(name + ".linear1"),
-          weights.layer(name + ".linear2")};
+          weights.layer(name + ".linear2"), weights.activations()};
 }
 
 Tensor ConformerLayer::FeedForward::forward(const Tensor& x) const {
   const Scope scope(x, "feed_forward");
-  return linear2.apply(silu(linear1.apply(normalise(norm, x))));
+  return linear2.apply(read(silu(linear1.apply(read(normalise(norm, x))))));
 }
 
 Tensor ConformerLayer::attention(const Tensor& x, const RotaryTables& rotary, const Tensor& lengths) const {
@@ -76,25 +77,26 @@ Tensor ConformerLayer::attention(const Tensor& x, const RotaryTables& rotary, co
   const Dim &b = x.dim(0), &t = x.dim(1);
   const Shape split = {b, t, config_.n_heads, config_.head_size()};
   const auto heads = [&split](const Tensor& y) { return y.reshape(split).permute({0, 2, 1, 3}); };
-  const Tensor y = normalise(norm_attention_, x);
+  const Tensor y = read_(normalise(norm_attention_, x));
   // The features are rotated before the projections, not after them as usual.
-  const Tensor rotated = rotate(y.reshape(split), rotary).reshape(y.shape());
-  const Tensor q = heads(query_.apply(rotated)), k = heads(key_.apply(rotated));
-  const Tensor v = heads(value_.apply(y).limit(1, lengths));
+  const Tensor rotated = read_(rotate(y.reshape(split), rotary).reshape(y.shape()));
+  const Tensor q = heads(read_(query_.apply(rotated))), k = heads(read_(key_.apply(rotated)));
+  const Tensor v = heads(read_(value_.apply(y)).limit(1, lengths));
   const Tensor scores = matmul(q, k.transpose(-1, -2)) * (1.0 / std::sqrt(static_cast<double>(config_.head_size())));
   // Neither weights nor values exist beyond a length: the sum over them ends there.
-  return out_.apply(matmul(softmax(scores, 3, lengths), v).permute({0, 2, 1, 3}).reshape(x.shape()));
+  const Tensor seen = matmul(read_(softmax(scores, 3, lengths)), v);
+  return out_.apply(read_(seen).permute({0, 2, 1, 3}).reshape(x.shape()));
 }
 
 Tensor ConformerLayer::convolution(const Tensor& x, const Tensor& lengths) const {
   const Scope scope(x, "convolution");
-  Tensor y = glu(pointwise1_.apply(normalise(norm_convolution_, x)), -1);
+  Tensor y = read_(glu(pointwise1_.apply(read_(normalise(norm_convolution_, x))), -1));
   y = y.limit(1, lengths).transpose(1, 2);
   y = conv1d(y, depthwise_.weight, depthwise_.bias,
              {.padding = (config_.conv_kernel_size - 1) / 2, .groups = config_.d_model})
           .transpose(1, 2);
   if (config_.conv_norm == ConvolutionNorm::kLayerNorm) y = normalise(inner_norm_, y);
-  return pointwise2_.apply(silu(y));
+  return pointwise2_.apply(read_(silu(y)));
 }
 
 Tensor ConformerLayer::forward(Tensor x, const RotaryTables& rotary, const Tensor& lengths,
@@ -115,7 +117,8 @@ Tensor ConformerLayer::forward(Tensor x, const RotaryTables& rotary, const Tenso
   return normalise(norm_out_, x).limit(1, lengths);
 }
 
-Conformer::Conformer(const ConformerConfig& config, const GigaAmWeights& weights) : config_(config) {
+Conformer::Conformer(const ConformerConfig& config, const GigaAmWeights& weights)
+    : config_(config), read_(weights.activations()) {
   for (int64_t i = 0; i < config.stages(); ++i)
     stages_.push_back(weights.layer(concat("encoder.pre_encode.conv.", 2 * i)));
   if (config.subsampling == Subsampling::kConv2d) subsampling_out_ = weights.layer("encoder.pre_encode.out");
@@ -131,12 +134,13 @@ EncodedBatch Conformer::subsample(const Tensor& mel, Tensor lengths) const {
   Tensor x = flat ? mel : mel.transpose(1, 2).unsqueeze(1);
   // Lengths are in frames of the present stage; the frames come first, so that lanes can be cut.
   const auto clear_tail = [&](const Tensor& y) { return y.transpose(1, 2).limit(1, lengths).transpose(1, 2); };
-  x = clear_tail(x);
+  x = clear_tail(read_(x));
   for (const AffineWeights& stage : stages_) {
     x = flat ? finish(conv1d(x, stage.weight, {}, {.stride = 2, .padding = pad}), stage, 1)
              : finish(conv2d(x, stage.weight, {}, {.stride = {2, 2}, .padding = {pad, pad}}), stage, 2);
     lengths = shift_right(lengths + 1, 1);
     x = relu(clear_tail(x));
+    if (!flat || &stage != &stages_.back()) x = read_(x);
   }
   if (flat) return {x.transpose(1, 2), lengths};
   return {subsampling_out_.apply(x.permute({0, 2, 1, 3}).flatten(2, 3)), lengths};

@@ -27,6 +27,7 @@ class ConformerLayer {
  private:
   struct FeedForward {
     AffineWeights norm, linear1, linear2;
+    Activations read;
     Tensor forward(const Tensor& x) const;
   };
   FeedForward feed_forward(const GigaAmWeights& weights, const std::string& prefix, const std::string& number) const;
@@ -34,6 +35,7 @@ class ConformerLayer {
   Tensor convolution(const Tensor& x, const Tensor& lengths) const;
 
   ConformerConfig config_;
+  Activations read_;  ///< Marks what products read.
   FeedForward feed_forward1_, feed_forward2_;
   AffineWeights norm_attention_, query_, key_, value_, out_;
   AffineWeights norm_convolution_, pointwise1_, depthwise_, inner_norm_, pointwise2_;
@@ -62,6 +64,7 @@ class Conformer {
   RotaryTables rotary_tables(const Dim& frames) const;
 
   ConformerConfig config_;
+  Activations read_;  ///< Marks what products read.
   std::vector<AffineWeights> stages_;
   AffineWeights subsampling_out_;
   std::vector<ConformerLayer> layers_;

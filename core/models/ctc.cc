@@ -6,13 +6,14 @@
 
 namespace tandem {
 
-CtcHead::CtcHead(const GigaAmWeights& weights) : out_(weights.layer("head.decoder_layers.0")) {
+CtcHead::CtcHead(const GigaAmWeights& weights)
+    : out_(weights.layer("head.decoder_layers.0")), read_(weights.activations()) {
   out_.weight = out_.weight.squeeze(2);
 }
 
 Tensor CtcHead::forward(const Tensor& encoded) const {
   const Scope scope(encoded, "ctc");
-  return log_softmax(out_.apply(encoded.cast(DType::kF32)), -1);
+  return log_softmax(out_.apply(read_(encoded.cast(DType::kF32))), -1);
 }
 
 TokenSequence ctc_greedy(const CtcLane& lane) {

@@ -24,6 +24,7 @@ class CtcHead {
 
  private:
   AffineWeights out_;
+  Activations read_;
 };
 
 /// Log-probabilities of one lane: f32 [frames, classes], row-major; the blank is the last class.

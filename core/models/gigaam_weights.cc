@@ -145,6 +145,9 @@ Result<GigaAmWeights> GigaAmWeights::find(const WeightFile& file, const GigaAmCo
       kept && *kept != DType::kF32 && *kept != DType::kF16 && *kept != DType::kBF16 && *kept != DType::kI8)
     return fail(ErrorCode::kInvalidArgument,
                 concat("weights can't be kept as ", name_of(*kept), "; f32, f16, bf16 and i8 are possible"));
+  if (options.activations != DType::kF32 && options.activations != DType::kBF16)
+    return fail(ErrorCode::kInvalidArgument,
+                concat("activations can't be stored as ", name_of(options.activations), "; f32 and bf16 are possible"));
   const GigaAmWeightCheck check = check_gigaam_weights(file, config);
   for (const WeightNeed& need : gigaam_weight_needs(config)) {
     if (find_either(file, need.name) != nullptr) continue;

@@ -35,6 +35,27 @@ struct GigaAmOptions {
   /// kBF16 (LSTM and embedding too), or kI8 with one scale for each output channel. Products are added in f32 whatever
   /// it is; biases and norms stay f32. Empty: as the file stores them. A file that stores less isn't made larger.
   std::optional<DType> weights;
+  /// What products read of values that a step computes: kF32, or kBF16, rounded to nearest even and stored so. See
+  /// Activations.
+  DType activations = DType::kF32;
+};
+
+/// Marks what a product reads. With bf16 it is rounded to nearest even and so stored, in half the bytes, however many
+/// read it:
+/// - inputs of linear layers and convolutions: log-mel and the subsampled frames, normalised and rotated rows, hidden
+///   layers, what the attention saw, inputs of the depthwise and pointwise convolutions, encoded frames, RN-T's
+///   embedding, h, predicted and hidden vectors;
+/// - both sides of the products of attention: q and k, the softmax and v.
+/// The rest stays f32: sums of products, the residual stream, norms, scores, maximum and
+/// sum of a softmax, gates and state of an LSTM, log-probabilities, and weights, which have an option of their own.
+class Activations {
+ public:
+  explicit Activations(DType dtype = DType::kF32) : dtype_(dtype) {}
+  /// f32 to f32 that holds nothing but values of the dtype.
+  Tensor operator()(const Tensor& x) const { return x.cast(dtype_).cast(DType::kF32); }
+
+ private:
+  DType dtype_;
 };
 
 /// A linear layer or convolution: its products times `scale` (empty: 1), plus bias.
@@ -62,6 +83,7 @@ class GigaAmWeights {
   AffineWeights layer(const std::string& name) const;
   /// The same for the weights of norms and depthwise convolutions, which stay f32.
   AffineWeights plain(const std::string& name) const;
+  Activations activations() const { return Activations(options_.activations); }
   /// Weights of the model and their bytes in the file.
   const std::vector<WeightTensor>& tensors() const { return tensors_; }
 

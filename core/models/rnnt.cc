@@ -11,7 +11,8 @@ RnntHead::RnntHead(const GigaAmHeadConfig& config, const GigaAmWeights& weights)
       embedding_(weights.rounded("head.decoder.embed.weight")),
       encoder_(weights.layer("head.joint.enc")),
       predictor_(weights.layer("head.joint.pred")),
-      out_(weights.layer("head.joint.joint_net.1")) {
+      out_(weights.layer("head.joint.joint_net.1")),
+      read_(weights.activations()) {
   for (int64_t i = 0; i < config.pred_rnn_layers; ++i) {
     const auto name = [i](const char* part) { return concat("head.decoder.lstm.", part, "_l", i); };
     cells_.push_back({weights.rounded(name("weight_ih")), weights.rounded(name("weight_hh")), weights(name("bias_ih")),
@@ -21,7 +22,7 @@ RnntHead::RnntHead(const GigaAmHeadConfig& config, const GigaAmWeights& weights)
 
 Tensor RnntHead::project(const Tensor& encoded) const {
   const Scope scope(encoded, "joint");
-  return encoder_.apply(encoded.cast(DType::kF32));
+  return encoder_.apply(read_(encoded.cast(DType::kF32)));
 }
 
 Tensor RnntHead::predict(const Tensor& labels, const Tensor& h, const Tensor& c) const {
@@ -36,7 +37,7 @@ Tensor RnntHead::predict(const Tensor& labels, const Tensor& h, const Tensor& c)
     const Scope scope(x, concat("predictor.", i));
     const Cell& cell = cells_[i];
     const LstmOutput state =
-        lstm_cell(x, old_h[i], old_c[i], cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh);
+        lstm_cell(read_(x), read_(old_h[i]), old_c[i], cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh);
     new_h.push_back(state.h);
     new_c.push_back(state.c);
     x = state.h;
@@ -46,8 +47,8 @@ Tensor RnntHead::predict(const Tensor& labels, const Tensor& h, const Tensor& c)
 
 Tensor RnntHead::join(const Tensor& projected, const Tensor& predicted) const {
   const Scope scope(projected, "joint");
-  const Tensor hidden = relu(projected + predictor_.apply(predicted));
-  return log_softmax(out_.apply(hidden), -1);
+  const Tensor hidden = relu(projected + predictor_.apply(read_(predicted)));
+  return log_softmax(out_.apply(read_(hidden)), -1);
 }
 
 }  // namespace tandem

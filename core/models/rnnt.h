@@ -37,6 +37,7 @@ class RnntHead {
   Tensor embedding_;
   std::vector<Cell> cells_;
   AffineWeights encoder_, predictor_, out_;
+  Activations read_;
 };
 
 }  // namespace tandem

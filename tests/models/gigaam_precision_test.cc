@@ -1,4 +1,4 @@
-// What each way to keep the weights costs in accuracy: against the float64 references, on every target.
+// What each way to keep weights and activations costs in accuracy: against the float64 references, on every target.
 
 #include <gtest/gtest.h>
 
@@ -21,16 +21,25 @@ struct Bound {
   DType weights;
   double encoded, log_probs;
   bool dots = false;  ///< By bf16 dot products, on targets that have them: the interpreter has, on every machine.
+  DType activations = DType::kF32;
+  /// The CTC golden that says other tokens, because rounding moves log-probabilities by more than what separates two
+  /// classes there.
+  std::string_view other_tokens = {};
 };
 constexpr Bound kBounds[] = {{DType::kF32, 2e-5, 5e-5},
                              {DType::kF16, 4e-3, 1e-2},
                              {DType::kBF16, 2.5e-2, 5e-2},
                              {DType::kBF16, 3.5e-2, 8e-2, true},
-                             {DType::kI8, 6e-2, 0.25}};
+                             {DType::kI8, 6e-2, 0.25, false, DType::kF32, "ctc_tiny"},
+                             {DType::kF32, 2.5e-2, 8e-2, false, DType::kBF16},
+                             {DType::kF16, 2.5e-2, 8e-2, false, DType::kBF16, "ctc_tiny"},
+                             {DType::kBF16, 3e-2, 0.1, false, DType::kBF16},
+                             {DType::kBF16, 3e-2, 0.1, true, DType::kBF16},
+                             {DType::kI8, 8e-2, 0.27, false, DType::kBF16, "ctc_tiny"}};
 
 std::string name_of_choice(const Bound& bound) {
-  if (bound.weights == DType::kI8) return "int8";
-  return concat(name_of(bound.weights), bound.dots ? "_dots" : "");
+  return concat(bound.weights == DType::kI8 ? "int8" : name_of(bound.weights), bound.dots ? "_dots" : "",
+                bound.activations == DType::kBF16 ? "_bf16_activations" : "");
 }
 
 struct Errors {
@@ -42,7 +51,7 @@ struct Errors {
 /// Errors of one model with its weights kept so.
 Errors errors_of(const GigaAmGolden& golden, const WeightFile& weights, const Bound& choice,
                  const test::Target& target) {
-  const auto model = value_or_throw(GigaAmModel::make(weights, golden.config, {choice.weights}));
+  const auto model = value_or_throw(GigaAmModel::make(weights, golden.config, {choice.weights, choice.activations}));
   const auto mel = golden.values<float>("input.mel");
   const auto lengths = golden.values<int32_t>("input.mel_lengths");
   const int64_t t = golden.shape("input.mel")[2];
@@ -79,16 +88,15 @@ TEST_P(GigaAmPrecision, IsWithinTheStatedErrorOnEveryTarget) {
       std::printf("%s, %s, %s: encoded %.2g, log-probs %.2g, %s tokens%s\n", name, name_of_choice(bound).c_str(),
                   target.name.c_str(), encoded, scores, same_tokens ? "the same" : "other",
                   dots ? ", by bf16 dot products" : "");
-      // What bf16 weights alone change isn't the dot products' doing.
-      if (golden.config.head->kind == GigaAmHead::kCtc && bound.dots) {
-        EXPECT_TRUE(same_tokens);
+      if (golden.config.head->kind == GigaAmHead::kCtc) {
+        EXPECT_EQ(same_tokens, name != bound.other_tokens);
       }
       const bool may_have_dots = bound.dots && target.backend->capabilities().bfloat16_dot;
       EXPECT_EQ(dots, may_have_dots && target.capabilities.bfloat16_dot);
       EXPECT_LE(encoded, bound.encoded);
       EXPECT_LE(scores, bound.log_probs);
       // A smaller dtype that loses nothing isn't one.
-      if (bound.weights != DType::kF32) {
+      if (bound.weights != DType::kF32 || bound.activations != DType::kF32) {
         EXPECT_GT(encoded, 2e-5);
       }
     }
@@ -97,6 +105,40 @@ TEST_P(GigaAmPrecision, IsWithinTheStatedErrorOnEveryTarget) {
 
 INSTANTIATE_TEST_SUITE_P(Choices, GigaAmPrecision, ::testing::ValuesIn(kBounds),
                          [](const auto& choice) { return name_of_choice(choice.param); });
+
+TEST(GigaAmPrecisionErrors, ActivationsAreNotStoredAsAnythingElse) {
+  const GigaAmGolden golden("ctc_tiny");
+  for (const DType dtype : {DType::kF16, DType::kF64, DType::kI8}) {
+    const auto refused = GigaAmModel::make(golden.file, golden.config, {std::nullopt, dtype});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_NE(refused.error().message.find(concat("activations can't be stored as ", name_of(dtype), "; f32 and bf16")),
+              std::string::npos);
+  }
+}
+
+/// With bf16 activations reproducible numerics gives the same bits everywhere.
+TEST(GigaAmPrecisionBits, AreTheSameOnAllTargetsWithBfloat16Activations) {
+  for (const char* name : {"ctc_tiny", "ctc_tiny_v2", "rnnt_tiny"})
+    for (const DType weights : {DType::kF32, DType::kBF16}) {
+      const GigaAmGolden golden(name);
+      const auto model = value_or_throw(GigaAmModel::make(golden.file, golden.config, {weights, DType::kBF16}));
+      const auto mel = golden.values<float>("input.mel");
+      const auto lengths = golden.values<int32_t>("input.mel_lengths");
+      const int64_t t = golden.shape("input.mel")[2];
+      std::optional<RecognizedBatch> first;
+      for (const test::Target& target : test::all_targets()) {
+        SCOPED_TRACE(concat(name, ", ", name_of(weights), ", ", target.name));
+        GigaAmRecognizer recognizer =
+            value_or_throw(GigaAmRecognizer::create(model, {static_cast<int64_t>(lengths.size()), t, true},
+                                                    testing::config_for(target, Numerics::kReproducible)));
+        const RecognizedBatch batch = value_or_throw(recognizer.recognize({mel, lengths, t}));
+        if (!first) first = batch;
+        EXPECT_EQ(row_difference(batch.encoded, first->encoded, batch.encoded_lengths, batch.frames), 0);
+        EXPECT_EQ(row_difference(batch.scores, first->scores, batch.encoded_lengths, batch.frames), 0);
+      }
+    }
+}
 
 TEST(GigaAmPrecisionErrors, WeightsAreNotKeptAsAnythingElse) {
   const GigaAmGolden golden("ctc_tiny");
