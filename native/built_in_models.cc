@@ -107,6 +107,25 @@ Result<nlohmann::json> read_model_options(const std::string& path) {
   return std::move(options);
 }
 
+void add_activations_option(CLI::App& command, std::string& text) {
+  command.add_option("--activations", text,
+                     "What products read of values that a step computes: f32 (default), or bf16 in half the memory");
+}
+
+Result<DType> parse_activations(const std::string& text) {
+  if (text.empty() || text == "f32") return DType::kF32;
+  if (text == "bf16") return DType::kBF16;
+  return fail(ErrorCode::kInvalidArgument, concat("--activations is \"", text, "\": use f32 or bf16"));
+}
+
+void PrecisionOptions::add_to(CLI::App& command) {
+  command.add_option("--weights-dtype", weights_dtype,
+                     "What weights are kept as: f32, f16, bf16 or i8; default: as they are stored (gigaam models)");
+  add_activations_option(command, activations);
+}
+
+namespace {
+
 Result<std::optional<DType>> parse_weights_dtype(const BuiltInModel& model, const std::string& text) {
   if (text.empty()) return std::nullopt;
   const std::optional<DType> dtype = dtype_named(text == "int8" ? "i8" : text);
@@ -117,6 +136,17 @@ Result<std::optional<DType>> parse_weights_dtype(const BuiltInModel& model, cons
     return fail(ErrorCode::kInvalidArgument,
                 concat("--weights-dtype is ", text, ", but the weights of ", model.name, " are kept as they are"));
   return dtype;
+}
+
+}  // namespace
+
+Result<Precision> PrecisionOptions::of(const BuiltInModel& model) const {
+  TANDEM_TRY(weights, parse_weights_dtype(model, weights_dtype));
+  TANDEM_TRY(stored, parse_activations(activations));
+  if (!activations.empty() && !model.seeded_weights)
+    return fail(ErrorCode::kInvalidArgument, concat("--activations is ", activations, ", but ", model.name,
+                                                    " has no such choice: it computes in f32"));
+  return Precision{weights, stored};
 }
 
 Result<const BuiltInModel*> find_model(const std::string& name) {

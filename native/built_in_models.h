@@ -1,5 +1,6 @@
 #pragma once
 
+#include <CLI/App.hpp>
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -13,12 +14,18 @@
 
 namespace tandem {
 
+/// What numbers are stored as.
+struct Precision {
+  std::optional<DType> weights = {};  ///< What weights are kept as; empty: as they are stored.
+  DType activations = DType::kF32;    ///< What products read of values that a step computes: f32 or bf16.
+};
+
 /// What a model is run on.
 struct ModelRequest {
   std::string weights;            ///< --weights, may be empty.
   const nlohmann::json& options;  ///< An object; empty without --config.
   PrepareConfig config;
-  std::optional<DType> weights_dtype = {};        ///< What weights are kept as; empty: as they are stored.
+  Precision precision = {};
   std::map<std::string, int64_t> variables = {};  ///< Sizes of the step that is prepared.
   std::optional<WeightFile> weight_file = {};     ///< Has been read already: `weights` isn't looked at.
 
@@ -57,9 +64,18 @@ struct BuiltInModel {
 const std::vector<BuiltInModel>& built_in_models();
 /// The options of a model in a JSON file: an object; empty without a path. kInvalidFormat, kNotFound.
 Result<nlohmann::json> read_model_options(const std::string& path);
-/// --weights-dtype: f32, f16, bf16, i8 or int8, which is the same; empty: as stored. kInvalidArgument for others, and
-/// for a model whose weights are kept as they are.
-Result<std::optional<DType>> parse_weights_dtype(const BuiltInModel& model, const std::string& text);
+/// --weights-dtype and --activations as they were given; empty: the default.
+struct PrecisionOptions {
+  std::string weights_dtype;  ///< f32, f16, bf16, i8 or int8, which is the same.
+  std::string activations;    ///< f32 or bf16.
+
+  void add_to(CLI::App& command);
+  /// kInvalidArgument for other words, and for a model that is computed as it is stored.
+  Result<Precision> of(const BuiltInModel& model) const;
+};
+/// --activations alone, for a command whose model has them.
+void add_activations_option(CLI::App& command, std::string& text);
+Result<DType> parse_activations(const std::string& text);
 /// kInvalidArgument lists the names.
 Result<const BuiltInModel*> find_model(const std::string& name);
 

@@ -111,7 +111,8 @@ double at(const std::vector<double>& sorted, double share) {
 }
 
 struct BenchCommand {
-  std::string model, weights, weights_dtype, variables, options;
+  std::string model, weights, variables, options;
+  PrecisionOptions precision;
   TargetOptions target;
   std::optional<int64_t> steps;
   bool json = false;
@@ -120,7 +121,7 @@ struct BenchCommand {
   struct Subject {
     const BuiltInModel* model = nullptr;
     nlohmann::json options;
-    std::optional<DType> weights_dtype;
+    Precision precision;
     std::map<std::string, int64_t> variables;
     std::optional<WeightFile> seeded;
   };
@@ -131,8 +132,8 @@ struct BenchCommand {
     subject.model = found;
     TANDEM_TRY(model_options, read_model_options(options));
     subject.options = std::move(model_options);
-    TANDEM_TRY(dtype, parse_weights_dtype(*found, weights_dtype));
-    subject.weights_dtype = dtype;
+    TANDEM_TRY(stored, precision.of(*found));
+    subject.precision = stored;
     TANDEM_TRY(values, sizes_of(*found, variables));
     subject.variables = std::move(values);
     if (weights.empty() && found->seeded_weights) {
@@ -145,7 +146,7 @@ struct BenchCommand {
   Result<PreparedModel> prepare(const Subject& subject) const {
     TANDEM_TRY(made, target.config());
     return subject.model->prepare(
-        {weights, subject.options, made, subject.weights_dtype, subject.variables, subject.seeded});
+        {weights, subject.options, made, subject.precision, subject.variables, subject.seeded});
   }
 
   /// Microseconds of each step, sorted. The first tenth of the steps isn't counted. A number of steps that nobody gave
@@ -201,7 +202,8 @@ struct BenchCommand {
     nlohmann::ordered_json result{{"model", model}, {"target", target_text(used)}, {"threads", used.threads}};
     if (what.model->seeded_weights) {
       result["weights"] = what.seeded ? "seeded random" : weights;
-      result["weights_dtype"] = weights_dtype.empty() ? "as stored" : weights_dtype;
+      result["weights_dtype"] = precision.weights_dtype.empty() ? "as stored" : precision.weights_dtype;
+      result["activations"] = name_of(what.precision.activations);
     }
     for (const auto& [name, value] : what.variables) result["vars"][name] = value;
     result.update({
@@ -244,8 +246,7 @@ void add_bench_command(CLI::App& tool, int& exit_code) {
   command.add_option("MODEL", state->model, "Name of the model: see tandem run --help");
   command.add_option("--weights", state->weights,
                      "File or folder of weights; default: the installed npm package's, gigaam: random ones");
-  command.add_option("--weights-dtype", state->weights_dtype,
-                     "What weights are kept as: f32, f16, bf16 or i8; default: as they are stored (gigaam models)");
+  state->precision.add_to(command);
   command.add_option("--vars", state->variables, "Sizes of the step, like b=1,t=569 (gigaam-mel, gigaam-e2e: n)");
   command.add_option("--config", state->options, "JSON file with options of the model");
   add_threads_option(command, state->target);

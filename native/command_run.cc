@@ -31,7 +31,8 @@ void note_unused(const BuiltInModel& model, const WeightFile& inputs) {
 }
 
 struct RunCommand {
-  std::string model, weights, weights_dtype, inputs, outputs, options;
+  std::string model, weights, inputs, outputs, options;
+  PrecisionOptions precision;
   TargetOptions target;
 
   Result<void> run() const {
@@ -42,8 +43,8 @@ struct RunCommand {
     TANDEM_TRY(model_options, read_model_options(options));
     TANDEM_TRY(input_file, read_weight_file(inputs));
     TANDEM_TRY(config, target.config());
-    TANDEM_TRY(dtype, parse_weights_dtype(*found, weights_dtype));
-    TANDEM_TRY(results, found->run({weights, model_options, config, dtype}, input_file));
+    TANDEM_TRY(stored, precision.of(*found));
+    TANDEM_TRY(results, found->run({weights, model_options, config, stored}, input_file));
     if (!weights.empty() || !found->takes_weights_from_inputs) note_unused(*found, input_file);
     report_target_notes(config);
     return write_safetensors_file(outputs, results.tensors());
@@ -63,8 +64,7 @@ void add_run_command(CLI::App& tool, int& exit_code) {
   CLI::App& command = *tool.add_subcommand("run", "Run a built-in model on tensors by name");
   command.add_option("MODEL", state->model, "Name of the model, see below");
   command.add_option("--weights", state->weights, "File or folder of weights; default: the installed npm package's");
-  command.add_option("--weights-dtype", state->weights_dtype,
-                     "What weights are kept as: f32, f16, bf16 or i8; default: as they are stored (gigaam models)");
+  state->precision.add_to(command);
   command.add_option("--inputs", state->inputs, "safetensors file with the inputs by name");
   command.add_option("--outputs", state->outputs, "safetensors file to write; - is standard output");
   command.add_option("--config", state->options, "JSON file with options of the model");

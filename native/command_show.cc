@@ -17,7 +17,8 @@ namespace {
 /// What both commands need: a model by name, prepared.
 struct Prepared {
   const char* command_name;
-  std::string model, weights, weights_dtype, vars, options;
+  std::string model, weights, vars, options;
+  PrecisionOptions precision;
   TargetOptions target;
 
   explicit Prepared(const char* name) : command_name(name) {}
@@ -26,8 +27,7 @@ struct Prepared {
     command.add_option("MODEL", model, "Name of the model: see tandem run --help");
     command.add_option("--weights", weights,
                        "File or folder of weights; default: the installed npm package's, gigaam: random ones");
-    command.add_option("--weights-dtype", weights_dtype,
-                       "What weights are kept as: f32, f16, bf16 or i8; default: as they are stored (gigaam models)");
+    precision.add_to(command);
     command.add_option("--vars", vars, "Sizes of the plan and the step, such as b=1,t=300");
     command.add_option("--config", options, "JSON file with options of the model");
     target.add_to(command);
@@ -37,14 +37,14 @@ struct Prepared {
     if (model.empty()) return tl::unexpected<JitError>(missing_argument(command_name, "MODEL"));
     TANDEM_TRY(found, find_model(model));
     TANDEM_TRY(values, sizes_of(*found, vars));
-    TANDEM_TRY(dtype, parse_weights_dtype(*found, weights_dtype));
+    TANDEM_TRY(stored, precision.of(*found));
     TANDEM_TRY(model_options, read_model_options(options));
     std::optional<WeightFile> seeded;
     if (weights.empty() && found->seeded_weights) {
       TANDEM_TRY(made, found->seeded_weights({"", model_options, {}}));
       seeded = std::move(made);
     }
-    return found->prepare({weights, model_options, config, dtype, values, seeded});
+    return found->prepare({weights, model_options, config, stored, values, seeded});
   }
 };
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "core/base/text.h"
+#include "native/built_in_models.h"
 #include "native/command.h"
 #include "native/number_option.h"
 #include "native/progress.h"
@@ -49,6 +50,7 @@ class TranscribeCommand {
     command.add_option("--raw", self->raw_, "Headerless PCM: s16le:RATE or s16le:RATE:CHANNELS");
     command.add_option("--vad", self->options_.vad_version, "Version of Silero VAD: v5 or v6")->capture_default_str();
     command.add_option("--vad-weights", self->options_.vad_weights, "File or folder of Silero's weights");
+    add_activations_option(command, self->activations_);
     self->target_.add_to(command);
     add_threads_option(command, self->target_);
     command.footer(kFooter);
@@ -84,6 +86,8 @@ class TranscribeCommand {
     if (auto fits = check_transcript_count(files_.size(), format); !fits) return tl::unexpected<JitError>(fits.error());
     if (!head_.empty() && head_ != "ctc" && head_ != "rnnt")
       return fail(ErrorCode::kInvalidArgument, concat("--head is \"", head_, "\": use ctc or rnnt"));
+    TANDEM_TRY(activations, parse_activations(activations_));
+    model_options_.activations = activations;
     // Short recordings need no detector; a version that does not exist is a mistake all the same.
     if (auto known = check_vad_version("--vad", options_.vad_version); !known)
       return tl::unexpected<JitError>(known.error());
@@ -100,7 +104,7 @@ class TranscribeCommand {
     const Clock::time_point start = Clock::now();
     std::optional<GigaAmHead> head;
     if (!head_.empty()) head = head_ == "ctc" ? GigaAmHead::kCtc : GigaAmHead::kRnnt;
-    TANDEM_TRY(model, load_speech_model(weights_, config_path_, head));
+    TANDEM_TRY(model, load_speech_model(weights_, config_path_, head, model_options_));
     if (options_.recognizer.beam_width > 0 && model.model->rnnt)
       return fail(ErrorCode::kInvalidArgument, "--beam belongs to a CTC head, but this model has the head rnnt");
     auto transcriber = Transcriber::create(std::move(model), options_, config_);
@@ -136,7 +140,8 @@ class TranscribeCommand {
   }
 
   std::vector<std::string> files_;
-  std::string weights_, config_path_, head_, raw_;
+  std::string weights_, config_path_, head_, raw_, activations_;
+  GigaAmOptions model_options_;
   std::string format_ = "text";
   RawFormat raw_format_;
   TranscriberOptions options_;

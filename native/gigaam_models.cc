@@ -171,7 +171,7 @@ Result<std::shared_ptr<const GigaAmModel>> model_of(Source& source, const ModelR
         ErrorCode::kInvalidArgument,
         concat(source.config.origin, " has ", source.config.head ? "another" : "no", " head; ",
                *head == GigaAmHead::kCtc ? "gigaam-ctc and gigaam-e2e need \"ctc\"" : "gigaam-rnnt needs \"rnnt\""));
-  return GigaAmModel::make(source.weights, source.config, {request.weights_dtype});
+  return GigaAmModel::make(source.weights, source.config, {request.precision.weights, request.precision.activations});
 }
 
 /// What a batch without a frame gives: sound that is too short for one has an empty transcript.

@@ -66,13 +66,13 @@ Result<GigaAmConfig> find_gigaam_config(const std::string& weights, const Weight
 }
 
 Result<SpeechModel> load_speech_model(const std::string& weights, const std::string& config_path,
-                                      std::optional<GigaAmHead> head) {
+                                      std::optional<GigaAmHead> head, const GigaAmOptions& options) {
   TANDEM_TRY(file, read_model_weights(weights));
   const fs::path folder = folder_of(weights);
   TANDEM_TRY(config, find_gigaam_config(weights, file, config_path));
   if (auto checked = check_speech_config(config, head); !checked) return tl::unexpected<JitError>(checked.error());
   TANDEM_TRY(vocabulary, read_vocabulary(config, {config_path.empty() ? folder : folder_of(config_path), folder}));
-  return make_speech_model(file, config, std::move(vocabulary));
+  return make_speech_model(file, config, std::move(vocabulary), options);
 }
 
 }  // namespace tandem

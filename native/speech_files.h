@@ -19,10 +19,11 @@ Result<GigaAmConfig> find_gigaam_config(const std::string& weights, const Weight
 /// - The vocabulary: the list of characters in the configuration, else the SentencePiece model `tokenizer.model` beside
 ///   the configuration or the weights. It has one entry less than the head has classes: the last one is the blank.
 /// - `head`: what the configuration must have, if given.
+/// - `options`: see GigaAmOptions.
 ///
 /// Errors: kNotFound (names what is missing and where it was looked for), and those of the readers, of
 /// check_speech_config and of make_speech_model.
 Result<SpeechModel> load_speech_model(const std::string& weights, const std::string& config,
-                                      std::optional<GigaAmHead> head);
+                                      std::optional<GigaAmHead> head, const GigaAmOptions& options = {});
 
 }  // namespace tandem

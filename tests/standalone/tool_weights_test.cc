@@ -82,6 +82,16 @@ TEST_F(ToolWeights, BenchPrintsOneJsonObject) {
   expect_refused("bench silero-v6-16k --vars b=1", "has no variables");
   expect_refused("bench gigaam-ctc --weights-dtype i4" + config, "use f32, f16, bf16 or i8");
   expect_refused("bench silero-v6-16k --weights-dtype f16", "are kept as they are");
+  const std::string small = "bench gigaam-ctc --json --steps 1 --vars b=1,t=999 --threads 1 --isa sse --activations ";
+  // Of a long recording, the products of attention need most.
+  std::map<std::string, int64_t> arena;
+  for (const std::string activations : {"f32", "bf16"}) {
+    ASSERT_EQ(run(small + activations + config).exit_code, 0) << read(path("error"));
+    const json result = json::parse(read(path("out")));
+    EXPECT_EQ(result["activations"], activations);
+    arena[activations] = result["arena_bytes"].get<int64_t>();
+  }
+  EXPECT_LT(arena["bf16"], arena["f32"]);
 }
 
 TEST_F(ToolWeights, BFloat16DotsAreAskedFor) {
@@ -111,9 +121,9 @@ TEST_F(ToolWeights, BFloat16DotsAreAskedFor) {
 
 TEST_F(ToolWeights, RunKeepsThemAsItIsTold) {
   const std::string golden = testing::golden_path("gigaam/ctc_tiny.safetensors");
-  const auto encoded = [&](const std::string& dtype) {
+  const auto encoded = [&](const std::string& dtype, const std::string& activations = "f32") {
     EXPECT_EQ(run("run gigaam-encoder --inputs '" + golden + "' --outputs '" + path("out.safetensors") +
-                  "' --weights-dtype " + dtype)
+                  "' --weights-dtype " + dtype + " --activations " + activations)
                   .exit_code,
               0)
         << read(path("error"));
@@ -123,6 +133,26 @@ TEST_F(ToolWeights, RunKeepsThemAsItIsTold) {
   ASSERT_EQ(exact.size(), half.size());
   EXPECT_NE(exact, half);
   for (size_t i = 0; i < exact.size(); i++) ASSERT_NEAR(exact[i], half[i], 0.02);
+  const std::vector<float> rounded = encoded("f32", "bf16");
+  EXPECT_NE(exact, rounded);
+  for (size_t i = 0; i < exact.size(); i++) ASSERT_NEAR(exact[i], rounded[i], 0.05);
+}
+
+TEST_F(ToolWeights, ActivationsAreBfloat16WhereThatIsAChoice) {
+  const std::string golden = testing::golden_path("gigaam/ctc_tiny.safetensors");
+  const auto halves = [&](const std::string& options) {
+    EXPECT_EQ(run("show gigaam-ctc --stage schedule --weights '" + golden + "'" + options).exit_code, 0)
+        << read(path("error"));
+    return read(path("out")).find("intermediate bf16") != std::string::npos;
+  };
+  EXPECT_FALSE(halves(""));
+  EXPECT_FALSE(halves(" --activations f32"));
+  EXPECT_TRUE(halves(" --activations bf16"));
+  for (const std::string command : {"show gigaam-ctc --stage graph", "bench gigaam-ctc", "profile gigaam-ctc"})
+    expect_refused(command + " --activations f16", "--activations is \"f16\": use f32 or bf16");
+  expect_refused("run gigaam-ctc --inputs '" + golden + "' --outputs o --activations int8", "use f32 or bf16");
+  expect_refused("transcribe x.wav --weights y --activations f64", "use f32 or bf16");
+  expect_refused("profile silero-v6-16k --activations bf16", "silero-v6-16k has no such choice: it computes in f32");
 }
 
 }  // namespace
