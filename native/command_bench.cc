@@ -191,15 +191,16 @@ struct BenchCommand {
     std::sort(warm.begin(), warm.end());
     TANDEM_TRY(used, target.config());
     TANDEM_TRY(prepared, prepare(what));
-    report_target_notes(used);
-    TANDEM_TRY(times, time_steps(prepared));
     const Plan& plan = *prepared.session->plan();
+    const bool dots = multiplies_bfloat16(plan);
+    report_target_notes(used, dots);
+    TANDEM_TRY(times, time_steps(prepared));
     int64_t bytes = 0, flops = 0;
     for (const Work& work : plan.schedule().step_work) {
       flops += work.flops.upper();
       bytes += work.bytes.upper();
     }
-    nlohmann::ordered_json result{{"model", model}, {"target", target_text(used)}, {"threads", used.threads}};
+    nlohmann::ordered_json result{{"model", model}, {"target", target_text(used, dots)}, {"threads", used.threads}};
     if (what.model->seeded_weights) {
       result["weights"] = what.seeded ? "seeded random" : weights;
       result["weights_dtype"] = precision.weights_dtype.empty() ? "as stored" : precision.weights_dtype;

@@ -98,8 +98,7 @@ struct ShowCommand : Prepared {
       if (at == wanted.stage) found += text;
     };
     TANDEM_TRY(prepared, prepare(config));
-    static_cast<void>(prepared);
-    report_target_notes(config);
+    report_target_notes(config, multiplies_bfloat16(*prepared.session->plan()));
     return found;
   }
 
@@ -128,7 +127,8 @@ struct ProfileCommand : Prepared {
       return fail(ErrorCode::kInvalidArgument, concat("--format is \"", format, "\": use table, json or trace"));
     TANDEM_TRY(config, target.config());
     TANDEM_TRY(prepared, prepare(config));
-    report_target_notes(config);
+    const bool dots = multiplies_bfloat16(*prepared.session->plan());
+    report_target_notes(config, dots);
     std::vector<KernelProfile> best;
     for (int64_t i = 0; i < steps; ++i) {
       TANDEM_TRY(profiles, prepared.session->execute_profiled());
@@ -137,7 +137,7 @@ struct ProfileCommand : Prepared {
     }
     settle_profile(best);
     if (format == "json") return profile_json(best);
-    if (format == "trace") return profile_trace(best, concat(model, ", ", target_text(config)));
+    if (format == "trace") return profile_trace(best, concat(model, ", ", target_text(config, dots)));
     return profile_table(best) + summary(best, *prepared.session->plan(), config);
   }
 
@@ -150,7 +150,7 @@ struct ProfileCommand : Prepared {
     std::snprintf(line, sizeof line,
                   "%zu calls, %.2f us in kernels at their fastest (%s)\nprepared in %.1f ms: schedule %.1f, compile "
                   "%.1f (%d units compiled, %d from the cache), weights %.1f\n",
-                  profiles.size(), 1e6 * total, target_text(config).c_str(),
+                  profiles.size(), 1e6 * total, target_text(config, multiplies_bfloat16(plan)).c_str(),
                   s.schedule_ms + s.compile_ms + s.prepare_ms, s.schedule_ms, s.compile_ms, s.compile.compiled_units,
                   s.compile.cached_units, s.prepare_ms);
     return line;

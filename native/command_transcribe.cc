@@ -74,8 +74,9 @@ class TranscribeCommand {
       if (auto written = write_standard_output(text); !written)
         exit_code = std::max<int>(exit_code, report_error(written.error()));
     }
-    report_target_notes(config_);
-    report_speed({sound_seconds_, compute_seconds_, prepare_seconds_}, config_);
+    const bool dots = multiplies_bfloat16(transcriber->plan());
+    report_target_notes(config_, dots);
+    report_speed({sound_seconds_, compute_seconds_, prepare_seconds_}, config_, dots);
     return exit_code;
   }
 

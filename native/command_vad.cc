@@ -72,7 +72,7 @@ class VadCommand {
     const OutputForm form{*format, files_.size() > 1, segment_.probabilities};
     if (auto written = write_standard_output(format_segments(reports, form)); !written)
       exit_code = std::max<int>(exit_code, report_error(written.error()));
-    report_target_notes(config_);
+    report_target_notes(config_, false);
     report_speed({sound_seconds_, compute_seconds_, prepare_seconds_}, config_);
     return exit_code;
   }

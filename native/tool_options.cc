@@ -99,10 +99,10 @@ void note_high_peak(const std::string& file, std::span<const float> samples) {
   if (peak > kHighest) report_note(concat("samples of ", file, " reach ", peak, "; expected -1 to 1"));
 }
 
-void report_speed(const CommandTimes& times, const PrepareConfig& config) {
+void report_speed(const CommandTimes& times, const PrepareConfig& config, bool dots) {
   if (times.sound <= 0) return;
   std::fprintf(stderr, "%.1f s of sound in %.3f s: real-time factor %.5f (%s; prepared in %.0f ms)\n", times.sound,
-               times.compute, times.compute / times.sound, target_text(config).c_str(), times.prepare * 1000);
+               times.compute, times.compute / times.sound, target_text(config, dots).c_str(), times.prepare * 1000);
 }
 
 Result<void> write_standard_output(std::string_view text) {
@@ -123,11 +123,9 @@ void TargetOptions::add_to(CLI::App& command) {
   command.add_option("--numerics", numerics,
                      "fast, or reproducible: the same bits on all targets; default "
                      "TANDEM_NUMERICS, else fast");
-  const auto take_dot = [this](int64_t count) { bf16_dot = count > 0; };
-  command.add_flag_function(
-      "--bf16-dot", take_dot,
-      "Multiply bf16 weights by bf16 dot products, where the machine has them: faster, and what meets the "
-      "weights is rounded to bf16; --bf16-dot=false: not, whatever TANDEM_BF16_DOT says");
+  command.add_flag("--bf16-dot", bf16_dot,
+                   "Multiply bf16 weights by bf16 dot products, where the machine has them: faster, and what meets the "
+                   "weights is rounded to bf16; --bf16-dot=false: not, whatever TANDEM_BF16_DOT says");
 }
 
 void add_threads_option(CLI::App& command, TargetOptions& options) {
@@ -138,8 +136,8 @@ void add_threads_option(CLI::App& command, TargetOptions& options) {
 const char* TargetOptions::environment(const char* name) const {
   const std::string_view variable = name;
   // Dot products and reproducible numerics exclude each other: the one that is an option wins.
-  if (variable == "TANDEM_NUMERICS" && (!numerics.empty() || bf16_dot.value_or(false))) return nullptr;
-  if (variable == "TANDEM_BF16_DOT" && (bf16_dot || numerics == "reproducible")) return nullptr;
+  if (variable == "TANDEM_NUMERICS" && (!numerics.empty() || bf16_dot == "true")) return nullptr;
+  if (variable == "TANDEM_BF16_DOT" && (!bf16_dot.empty() || numerics == "reproducible")) return nullptr;
   if (variable == "TANDEM_BACKEND" && !target.empty()) return nullptr;
   if (variable == "TANDEM_THREADS" && threads) return nullptr;
   if (variable == "TANDEM_ISA") {
@@ -171,7 +169,12 @@ Result<PrepareConfig> TargetOptions::config() const {
     config->backend_name = target;
   }
   if (!isa.empty()) config->isa = isa;
-  if (bf16_dot) config->bfloat16_dot = *bf16_dot;
+  if (!bf16_dot.empty()) {
+    if (bf16_dot != "true" && bf16_dot != "false")
+      return fail(ErrorCode::kInvalidArgument,
+                  concat("--bf16-dot is \"", bf16_dot, "\": use --bf16-dot, --bf16-dot=true or --bf16-dot=false"));
+    config->bfloat16_dot = bf16_dot == "true";
+  }
   auto backend = find_backend(config->backend_name, {config->threads});
   if (!backend) return tl::unexpected<JitError>(backend.error());
   config->backend = *backend;
@@ -183,15 +186,24 @@ Result<PrepareConfig> TargetOptions::config() const {
   return config;
 }
 
-std::string target_text(const PrepareConfig& config) {
-  const std::string isa = config.isa.empty() ? config.backend->capabilities().isa : config.isa;
-  const auto used = resolve(config);
-  return concat(config.backend->name(), config.backend->name() == isa ? "" : " ",
-                config.backend->name() == isa ? "" : isa, ", ", name_of(config.numerics),
-                used && used->bfloat16_dot ? ", bf16 dot products" : "");
+bool multiplies_bfloat16(const Plan& plan) {
+  const std::vector<Kernel>& kernels = plan.program().kernels;
+  return std::any_of(kernels.begin(), kernels.end(),
+                     [](const Kernel& kernel) { return uses(kernel, Opcode::kDotBFloat16); });
 }
 
-void report_target_notes(const PrepareConfig& config) {
+std::string target_text(const PrepareConfig& config, bool dots) {
+  const std::string isa = config.isa.empty() ? config.backend->capabilities().isa : config.isa;
+  return concat(config.backend->name(), config.backend->name() == isa ? "" : " ",
+                config.backend->name() == isa ? "" : isa, ", ", name_of(config.numerics),
+                dots ? ", bf16 dot products" : "");
+}
+
+void report_target_notes(const PrepareConfig& config, std::optional<bool> dots) {
+  if (const auto used = resolve(config); config.bfloat16_dot && used && dots == false)
+    report_note(used->bfloat16_dot
+                    ? "--bf16-dot (TANDEM_BF16_DOT) has no effect: no long sum of products meets bf16 weights"
+                    : "--bf16-dot (TANDEM_BF16_DOT) has no effect: the target has no bf16 dot products");
   if (config.backend->name() != "native") return;
   const std::string warning = static_cast<const ClangBackend&>(*config.backend).cache_warning();
   if (!warning.empty()) report_note(warning);

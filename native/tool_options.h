@@ -44,7 +44,7 @@ struct TargetOptions {
   std::string target;
   std::string isa;
   std::string numerics;
-  std::optional<bool> bf16_dot;
+  std::string bf16_dot;            ///< "true" or "false"; empty: not given.
   std::optional<int64_t> threads;  ///< 0 to 1024; for commands that have --threads.
 
   void add_to(CLI::App& command);
@@ -58,18 +58,21 @@ struct TargetOptions {
 };
 /// --threads, for commands whose work is worth more than one.
 void add_threads_option(CLI::App& command, TargetOptions& options);
-/// "native avx512, fast": what a plan is made for.
-std::string target_text(const PrepareConfig& config);
+/// Does a plan have bf16 dot products?
+bool multiplies_bfloat16(const Plan& plan);
+/// "native avx512, fast": what a plan is made for. `dots`: it has bf16 dot products.
+std::string target_text(const PrepareConfig& config, bool dots = false);
 /// Notes samples far beyond full scale, which is 1: they were normalised in no usual way.
 void note_high_peak(const std::string& file, std::span<const float> samples);
 /// How long the recordings of a command last, and how long working on them and preparing took; seconds.
 struct CommandTimes {
   double sound, compute, prepare;
 };
-/// The real-time factor on standard error; nothing when there was no sound.
-void report_speed(const CommandTimes& times, const PrepareConfig& config);
-/// Notes what the target has to say once it is in use: that kernels are not cached.
-void report_target_notes(const PrepareConfig& config);
+/// The real-time factor on standard error; nothing when there was no sound. `dots`: of target_text.
+void report_speed(const CommandTimes& times, const PrepareConfig& config, bool dots = false);
+/// Notes what the target has to say once it is in use: that kernels are not cached. `dots`, if known: that bf16 dot
+/// products were asked for and there are none.
+void report_target_notes(const PrepareConfig& config, std::optional<bool> dots = std::nullopt);
 
 /// The options that `vad` and `segment` share.
 struct SegmentOptions {

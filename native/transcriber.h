@@ -39,6 +39,8 @@ class Transcriber {
   void add(Sound sound, TranscriptReport& report, const OnProgress& on_progress);
   /// Recognises what is still waiting.
   void finish();
+  /// Of the recogniser.
+  const Plan& plan() { return *recognizer_.recognizer().jit().session().plan(); }
 
  private:
   /// A recording of which pieces are waiting.

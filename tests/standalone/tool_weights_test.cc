@@ -103,7 +103,21 @@ TEST_F(ToolWeights, BFloat16DotsAreAskedFor) {
   };
   EXPECT_FALSE(has_dots("interpreter"));
   EXPECT_TRUE(has_dots("interpreter --bf16-dot"));
+  EXPECT_TRUE(has_dots("interpreter --bf16-dot=true"));
   EXPECT_FALSE(has_dots("native --isa sse --bf16-dot"));
+  expect_refused(show + "interpreter --bf16-dot=maybe",
+                 "--bf16-dot is \"maybe\": use --bf16-dot, --bf16-dot=true or --bf16-dot=false");
+  // What says what was used looks at what was made.
+  const auto profiled = [&](const std::string& weights) {
+    const testing::Outcome done =
+        run("profile gigaam-ctc --steps 1 --vars b=1,t=20 --target interpreter --bf16-dot --weights '" + golden +
+            "' --weights-dtype " + weights);
+    EXPECT_EQ(done.exit_code, 0) << done.error;
+    return std::pair(read(path("out")).find("bf16 dot products") != std::string::npos,
+                     read(path("error")).find("has no effect") != std::string::npos);
+  };
+  EXPECT_EQ(profiled("bf16"), std::pair(true, false));
+  EXPECT_EQ(profiled("f16"), std::pair(false, true));
   const std::string both = show + "interpreter --bf16-dot --numerics reproducible";
   for (const char* part :
        {"exclude each other", "--bf16-dot, TANDEM_BF16_DOT", "--numerics, TANDEM_NUMERICS", "leave one"})
