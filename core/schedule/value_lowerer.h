@@ -193,6 +193,7 @@ class ValueLowerer {
 
   ValueId reduce_along_lanes(const Node& node, const std::vector<Index>& index, DType dtype);
   ValueId reduce_per_lane(const Node& node, const std::vector<Index>& index, DType dtype);
+  ValueId extremum_by_bits(const Node& node, const std::vector<Index>& index, const std::vector<Index>& extents);
   ValueId finish_reduction(const Node& node, ValueId value);
   bool is_neutral_beyond(const Node& reduction, NodeId limit) const;
   std::vector<Index> reduced_extents(const Node& node, const std::vector<Index>& index);

@@ -2,6 +2,7 @@
 // reduced axis, joined by halves. Either the 16 partial results are the lanes of one vector, or each is a vector over
 // an output axis.
 
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -15,6 +16,8 @@ namespace tandem {
 namespace {
 
 constexpr int kPartialResults = 16;
+/// What takes longer than this to compute hides how long one operation waits for the one before it.
+constexpr int kShort = 8;
 
 /// The dtype in which partial results are kept: truth values as numbers (masks aren't held in registers), halves
 /// unrounded.
@@ -117,7 +120,6 @@ void ValueLowerer::close_outer_axes(const std::vector<Index>& extents) {
 /// the order of the elements is fixed.
 int ValueLowerer::partial_vectors(const Node& node, DType held, const Index& extent) const {
   constexpr int kIndependent = 8;  // Operations that a machine has under way at once.
-  constexpr int kShort = 8;        // What takes longer than this to compute hides the wait.
   const bool any_order =
       numerics_ == Numerics::kFast || !is_float(held) || node.op == Op::kReduceMax || node.op == Op::kReduceMin;
   if (!any_order || !is_short(node.operands[0], kShort)) return 1;
@@ -130,8 +132,12 @@ ValueId ValueLowerer::reduce_along_lanes(const Node& node, const std::vector<Ind
   const std::vector<Index> extents = reduced_extents(node, index);
   const Index& extent = extents.back();
   const bool keeps = std::exchange(fills_kept_, false) && extents.size() == 1;
-  bool kept = keeps;
   const DType held = partial_dtype(dtype);
+  const bool is_extremum = node.op == Op::kReduceMax || node.op == Op::kReduceMin;
+  const bool is_long = extent.upper() >= 2 * kPartialResults;
+  if (capabilities_.wasm && is_extremum && held == DType::kF32 && is_long && is_short(node.operands[0], kShort))
+    return extremum_by_bits(node, index, extents);
+  bool kept = keeps;
   const auto to_held = [&](ValueId value) { return dtype == DType::kBool ? cast(value, DType::kBool, held) : value; };
   const ValueId start = builder_.splat(to_held(neutral(node.op, dtype)), kPartialResults);
   std::vector<ValueId> partial;
@@ -183,6 +189,75 @@ ValueId ValueLowerer::reduce_along_lanes(const Node& node, const std::vector<Ind
   for (size_t i = 1; i < partial.size(); i++) vector = apply(op, held, vector, builder_.get(partial[i]));
   while (builder_.type(vector).lanes > 1) vector = apply(op, held, builder_.low(vector), builder_.high(vector));
   return finish_reduction(node, add_skipped_zeros(node, extents, vector));
+}
+
+// WebAssembly's f32x4.max is eight machine instructions on x86, because NaN and the sign of zero count. Three
+// comparisons of the bits as integers tell the same: floats with a clear sign are in the order of their bits, those
+// with a set sign in the reverse one, and NaN lies beyond infinity on both sides. In any order of the elements.
+ValueId ValueLowerer::extremum_by_bits(const Node& node, const std::vector<Index>& index,
+                                       const std::vector<Index>& extents) {
+  constexpr int64_t kInfinity = 0x7F800000, kMinusInfinity = -0x00800000, kNaN = 0x7FC00000;
+  constexpr int kTurns = 4;
+  constexpr std::array<Opcode, 3> kKept = {Opcode::kMax, Opcode::kMinU, Opcode::kMaxU};
+  const bool greatest = node.op == Op::kReduceMax;
+  const int lanes = vector_lanes(DType::kF32);
+  const Index& extent = extents.back();
+  const ValueId start =
+      builder_.splat(builder_.integer({Scalar::kI32, 1}, greatest ? kMinusInfinity : kInfinity), lanes);
+  std::array<std::array<ValueId, kKept.size()>, kTurns> turns{};
+  for (auto& turn : turns)
+    for (ValueId& kept : turn) kept = builder_.variable(start);
+
+  std::vector<Index> below = open_outer_axes(index, extents);
+  const auto take = [&](const Index& first, const std::optional<Index>& count, const auto& turn) {
+    below.back() = first + enter_vector(lanes, count);
+    ValueId value = lower(node.operands[0], below);
+    if (builder_.type(value).lanes == 1) value = builder_.splat(value, lanes);
+    value = builder_.convert(Opcode::kBitcast, value, Scalar::kI32);
+    if (count) {
+      const ValueId numbers = builder_.lane_numbers(Scalar::kI32, lanes);
+      const ValueId live = builder_.binary(Opcode::kLess, numbers, builder_.index_value(Scalar::kI32, *count));
+      value = builder_.select(live, value, start);
+    }
+    for (size_t i = 0; i < kKept.size(); i++)
+      builder_.set(turn[i], builder_.binary(kKept[i], builder_.get(turn[i]), value));
+    leave_vector();
+  };
+  const Index in_turns = floor_div(extent, kTurns * lanes) * (kTurns * lanes);
+  Index first = builder_.open_loop(0, in_turns, kTurns * lanes);
+  for (int turn = 0; turn < kTurns; turn++) take(first + turn * lanes, std::nullopt, turns[turn]);
+  builder_.close_loop();
+  const Index whole = floor_div(extent, lanes) * lanes;
+  first = builder_.open_loop(in_turns, whole, lanes);
+  take(first, std::nullopt, turns[0]);
+  builder_.close_loop();
+  const Index rest = extent - whole;
+  if (!rest.is(0)) {
+    const bool opened = open_if_positive(builder_, rest);
+    take(whole, rest, turns[0]);
+    if (opened) builder_.close_if();
+  }
+  close_outer_axes(extents);
+
+  std::array<ValueId, kKept.size()> joined{};
+  for (size_t i = 0; i < kKept.size(); i++) {
+    joined[i] = builder_.get(turns[0][i]);
+    for (int turn = 1; turn < kTurns; turn++)
+      joined[i] = builder_.binary(kKept[i], joined[i], builder_.get(turns[turn][i]));
+    while (builder_.type(joined[i]).lanes > 1)
+      joined[i] = builder_.binary(kKept[i], builder_.low(joined[i]), builder_.high(joined[i]));
+  }
+  const auto [signed_greatest, unsigned_least, unsigned_greatest] = joined;
+  const auto number = [&](int64_t value) { return builder_.integer({Scalar::kI32, 1}, value); };
+  const ValueId value = greatest ? builder_.select(builder_.binary(Opcode::kLess, signed_greatest, number(0)),
+                                                   unsigned_least, signed_greatest)
+                                 : builder_.select(builder_.binary(Opcode::kLess, unsigned_greatest, number(0)),
+                                                   unsigned_greatest, unsigned_least);
+  const ValueId is_nan =
+      builder_.binary(Opcode::kOr, builder_.binary(Opcode::kLess, number(kInfinity), signed_greatest),
+                      builder_.binary(Opcode::kLessU, number(kMinusInfinity), unsigned_greatest));
+  const ValueId result = builder_.select(is_nan, number(kNaN), value);
+  return finish_reduction(node, builder_.convert(Opcode::kBitcast, result, Scalar::kF32));
 }
 
 ValueId ValueLowerer::join(Op op, DType dtype, std::vector<ValueId> partial) {

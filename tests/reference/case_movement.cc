@@ -126,6 +126,16 @@ void add_reduction_cases(CaseBuilder& builder) {
   const Tensor c = builder.input({2, 6}, DType::kF32,
                                  values({"1", "nan", "3", "-inf", "inf", "2", "-0", "0", "-0", "-1", "-2", "-3"}));
   builder.add("reduce_max/f32/NaN, infinities, zeros", Tolerance::kExact, {c.max({1}), c.min({1}), c.max({0})});
+  // Long enough for whole vectors and a rest; by negation each also with the other signs, of NaN too.
+  const std::vector<std::pair<const char*, Fill>> long_rows = {
+      {"below zero", values({"-3", "-1", "-2.5"})}, {"zeros", values({"-0", "0", "-0", "-0"})},
+      {"at most -0", values({"-0", "-2"})},         {"infinities", values({"inf", "-5", "-inf", "2"})},
+      {"nothing but -infinity", values({"-inf"})},  {"NaN", values({"1", "nan", "-inf", "inf", "-2"})}};
+  for (const auto& [name, fill] : long_rows) {
+    const Tensor x = builder.input({2, 71}, DType::kF32, fill);
+    builder.add(concat("reduce_max/f32/long rows, ", name), Tolerance::kExact,
+                {x.max({1}), x.min({1}), (-x).max({1}), (-x).min({1})});
+  }
   const Tensor d = builder.input({3, 8}, DType::kF32, values({"1", "5", "5", "2", "nan", "7", "nan", "0"}));
   builder.add("argmax/f32/ties and NaN", Tolerance::kExact,
               {d.argmax(1), d.argmax(0, true), d.slice(1, 0, 4).argmax(1)});
