@@ -60,9 +60,12 @@ BuiltInModel silero(const std::string& version, int64_t rate) {
   model.name = concat("silero-", version, rate == 16000 ? "-16k" : "-8k");
   model.summary = "samples f32 [n] -> probabilities f32 [windows], h and c f32 [128]";
   model.inputs = {"samples"};
+  model.weights_dtypes = {DType::kF32, DType::kF16, DType::kBF16};
   const auto load = [name = model.name, version, rate](const ModelRequest& request) -> Result<SileroVad> {
     if (auto checked = no_options(name, request.options); !checked) return tl::unexpected<JitError>(checked.error());
-    return load_silero(version, rate, request.weights, request.config);
+    TANDEM_TRY(weights, load_silero_weights(version, rate, request.weights));
+    weights.kept = request.precision.weights;
+    return SileroVad::create(weights, request.config);
   };
   model.run = [load](const ModelRequest& request, const WeightFile& inputs) -> Result<WeightFile> {
     TANDEM_TRY(vad, load(request));
@@ -71,6 +74,7 @@ BuiltInModel silero(const std::string& version, int64_t rate) {
   model.prepare = [name = model.name, version, rate](const ModelRequest& request) -> Result<PreparedModel> {
     if (auto checked = no_options(name, request.options); !checked) return tl::unexpected<JitError>(checked.error());
     TANDEM_TRY(weights, load_silero_weights(version, rate, request.weights));
+    weights.kept = request.precision.weights;
     const auto start = std::chrono::steady_clock::now();
     TANDEM_TRY(vad, SileroVad::create(weights, request.config));
     const double taken = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -120,7 +124,7 @@ Result<DType> parse_activations(const std::string& text) {
 
 void PrecisionOptions::add_to(CLI::App& command) {
   command.add_option("--weights-dtype", weights_dtype,
-                     "What weights are kept as: f32, f16, bf16 or i8; default: as they are stored (gigaam models)");
+                     "What weights are kept as: f32, f16, bf16 or i8; default: as they are stored (silero: not i8)");
   add_activations_option(command, activations);
 }
 
@@ -129,13 +133,16 @@ namespace {
 Result<std::optional<DType>> parse_weights_dtype(const BuiltInModel& model, const std::string& text) {
   if (text.empty()) return std::nullopt;
   const std::optional<DType> dtype = dtype_named(text == "int8" ? "i8" : text);
-  if (!dtype || (*dtype != DType::kF32 && *dtype != DType::kF16 && *dtype != DType::kBF16 && *dtype != DType::kI8))
-    return fail(ErrorCode::kInvalidArgument,
-                concat("--weights-dtype is \"", text, "\": use f32, f16, bf16 or i8 (int8 is the same)"));
-  if (!model.seeded_weights)
+  std::vector<std::string> names;
+  for (const DType allowed : model.weights_dtypes) {
+    if (dtype == allowed) return dtype;
+    names.emplace_back(name_of(allowed));
+  }
+  if (names.empty())
     return fail(ErrorCode::kInvalidArgument,
                 concat("--weights-dtype is ", text, ", but the weights of ", model.name, " are kept as they are"));
-  return dtype;
+  return fail(ErrorCode::kInvalidArgument, concat("--weights-dtype is \"", text, "\": the weights of ", model.name,
+                                                  " can be kept as ", join(names)));
 }
 
 }  // namespace

@@ -55,6 +55,8 @@ struct BuiltInModel {
   std::vector<std::string> inputs;
   /// Without --weights, the weights are among the inputs.
   bool takes_weights_from_inputs = false;
+  /// What its weights may be kept as.
+  std::vector<DType> weights_dtypes = {};
   /// Names of the sizes that ModelRequest::variables may hold.
   std::vector<std::string> variables = {};
   /// Random weights for measuring, of the published size or the configuration's; empty: the model has weights.
@@ -66,7 +68,7 @@ const std::vector<BuiltInModel>& built_in_models();
 Result<nlohmann::json> read_model_options(const std::string& path);
 /// --weights-dtype and --activations as they were given; empty: the default.
 struct PrecisionOptions {
-  std::string weights_dtype;  ///< f32, f16, bf16, i8 or int8, which is the same.
+  std::string weights_dtype;  ///< One of the model's; int8 is i8.
   std::string activations;    ///< f32 or bf16.
 
   void add_to(CLI::App& command);

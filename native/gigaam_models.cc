@@ -413,6 +413,7 @@ std::vector<BuiltInModel> gigaam_models() {
     model.takes_weights_from_inputs = true;
     model.variables = samples_only ? Names{"n"} : Names{"b", "t"};
     const bool rnnt = model.name == "gigaam-rnnt";
+    model.weights_dtypes = {DType::kF32, DType::kF16, DType::kBF16, DType::kI8};
     model.seeded_weights = [rnnt](const ModelRequest& request) { return seeded_source(request, rnnt); };
   }
   return models;

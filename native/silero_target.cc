@@ -17,10 +17,4 @@ Result<SileroWeights> load_silero_weights(const std::string& version, int64_t sa
   return find_silero_weights(file, sample_rate);
 }
 
-Result<SileroVad> load_silero(const std::string& version, int64_t sample_rate, const std::string& given,
-                              const PrepareConfig& config) {
-  TANDEM_TRY(weights, load_silero_weights(version, sample_rate, given));
-  return SileroVad::create(weights, config);
-}
-
 }  // namespace tandem

@@ -13,8 +13,4 @@ Result<void> check_vad_version(const char* option, const std::string& version);
 /// Finds and reads the weights of "v5" or "v6" (`given`: --weights, may be empty) for a rate.
 Result<SileroWeights> load_silero_weights(const std::string& version, int64_t sample_rate, const std::string& given);
 
-/// Finds and reads the weights of "v5" or "v6" (`given`: --weights, may be empty) and prepares the model for a rate.
-Result<SileroVad> load_silero(const std::string& version, int64_t sample_rate, const std::string& given,
-                              const PrepareConfig& config);
-
 }  // namespace tandem

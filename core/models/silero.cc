@@ -26,10 +26,10 @@ tl::unexpected<JitError> silero_overflow(std::span<const float> frame, int64_t n
 
 namespace {
 
-SileroSizes sizes_or_throw(int64_t sample_rate) {
-  const auto sizes = silero_sizes(sample_rate);
-  if (!sizes) throw TensorError(sizes.error().message, sizes.error().code);
-  return *sizes;
+SileroSizes sizes_or_throw(const SileroWeights& weights) {
+  if (auto checked = check_silero_weights(weights); !checked)
+    throw TensorError(checked.error().message, checked.error().code);
+  return *silero_sizes(weights.sample_rate);
 }
 
 /// A convolution in the dtype of its input, and relu.
@@ -89,23 +89,34 @@ bool is_fourier_basis(const WeightTensor& basis) {
   return true;
 }
 
+/// Do the third and fourth convolution need f64, as the second does? See Silero::features.
+bool sums_in_f64(const SileroWeights& weights) { return weights.sample_rate == 8000; }
+
+/// A matrix as plans keep it; where sums need f64, rounded weights would spoil them.
+Tensor matrix(const SileroWeights& weights, const WeightTensor& weight) {
+  const Tensor stored = weight_constant(weight, weights.file);
+  return weights.kept ? stored.cast(*weights.kept) : stored;
+}
+
 }  // namespace
 
 Silero::Silero(const SileroWeights& weights)
     : sample_rate_(weights.sample_rate),
-      sizes_(sizes_or_throw(weights.sample_rate)),
+      sizes_(sizes_or_throw(weights)),
       stft_weight_(weights.stft_basis),
       stft_basis_(weight_constant(weights.stft_basis, weights.file)),
-      conv1_weight_(weight_constant(weights.conv1_weight, weights.file)),
+      conv1_weight_(matrix(weights, weights.conv1_weight)),
       conv1_bias_(weight_constant(weights.conv1_bias, weights.file)),
       conv2_weight_(weight_constant(weights.conv2_weight, weights.file)),
       conv2_bias_(weight_constant(weights.conv2_bias, weights.file)),
-      conv3_weight_(weight_constant(weights.conv3_weight, weights.file)),
+      conv3_weight_(sums_in_f64(weights) ? weight_constant(weights.conv3_weight, weights.file)
+                                         : matrix(weights, weights.conv3_weight)),
       conv3_bias_(weight_constant(weights.conv3_bias, weights.file)),
-      conv4_weight_(weight_constant(weights.conv4_weight, weights.file)),
+      conv4_weight_(sums_in_f64(weights) ? weight_constant(weights.conv4_weight, weights.file)
+                                         : matrix(weights, weights.conv4_weight)),
       conv4_bias_(weight_constant(weights.conv4_bias, weights.file)),
-      lstm_weight_ih_(weight_constant(weights.lstm_weight_ih, weights.file)),
-      lstm_weight_hh_(weight_constant(weights.lstm_weight_hh, weights.file)),
+      lstm_weight_ih_(matrix(weights, weights.lstm_weight_ih)),
+      lstm_weight_hh_(matrix(weights, weights.lstm_weight_hh)),
       lstm_bias_ih_(weight_constant(weights.lstm_bias_ih, weights.file)),
       lstm_bias_hh_(weight_constant(weights.lstm_bias_hh, weights.file)),
       final_weight_(weight_constant(weights.final_weight, weights.file)),
@@ -167,7 +178,8 @@ Silero::Step Silero::step(const Tensor& chunk, const Tensor& h, const Tensor& c)
                              sizes_.context, " samples of context and ", sizes_.window, " new ones), not ",
                              text(chunk.shape())));
   const Tensor x = features(chunk, false);
-  const LstmOutput state = lstm_cell(x, h, c, lstm_weight_ih_, lstm_weight_hh_, lstm_bias_ih_, lstm_bias_hh_);
+  const LstmOutput state = lstm_cell(x, h, c, lstm_weight_ih_.cast(x.dtype()), lstm_weight_hh_.cast(x.dtype()),
+                                     lstm_bias_ih_, lstm_bias_hh_);
   return {probability(state.h), state};
 }
 
@@ -199,11 +211,11 @@ Tensor Silero::gates(const Tensor& samples, const Dim& windows) const {
                              text(samples.shape())));
   const Tensor chunks = samples.window(0, sizes_.chunk(), sizes_.window);
   const Tensor x = features(chunks, true);
-  return linear(x, lstm_weight_ih_, lstm_bias_ih_ + lstm_bias_hh_);
+  return linear(x, lstm_weight_ih_.cast(x.dtype()), lstm_bias_ih_ + lstm_bias_hh_);
 }
 
 Silero::Step Silero::step_from_gates(const Tensor& gates, const Tensor& h, const Tensor& c) const {
-  const LstmOutput state = lstm_cell(gates, h, c, lstm_weight_hh_);
+  const LstmOutput state = lstm_cell(gates, h, c, lstm_weight_hh_.cast(gates.dtype()));
   return {probability(state.h), state};
 }
 

@@ -34,7 +34,7 @@ class Silero {
  public:
   static constexpr const char* kSessionName = "Silero VAD";
 
-  /// Shares the bytes of the weights. Throws TensorError when their rate is neither 16000 nor 8000.
+  /// Shares the bytes of the weights. Throws TensorError for those that `check_silero_weights` refuses.
   explicit Silero(const SileroWeights& weights);
 
   int64_t sample_rate() const { return sample_rate_; }

@@ -8,7 +8,7 @@
 namespace tandem {
 
 Result<SileroOffline> SileroOffline::create(const SileroWeights& weights, const PrepareConfig& config) {
-  if (auto sizes = silero_sizes(weights.sample_rate); !sizes) return tl::unexpected<JitError>(sizes.error());
+  if (auto checked = check_silero_weights(weights); !checked) return tl::unexpected<JitError>(checked.error());
   // Kernels of a few microseconds gain little from a second thread, and wait for it long on a busy machine.
   PrepareConfig one_thread = config;
   one_thread.threads = 1;

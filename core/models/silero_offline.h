@@ -19,7 +19,7 @@ class SileroOffline {
   static constexpr int64_t kFewestWindows = 16384;
 
   /// Compiles the model for one thread, unless the configuration has a backend with more. Errors: kInvalidArgument
-  /// (rate), and those of prepare().
+  /// (rate, dtype), and those of prepare().
   static Result<SileroOffline> create(const SileroWeights& weights, const PrepareConfig& config);
   /// The same, configured by the environment.
   static Result<SileroOffline> create(const SileroWeights& weights);

@@ -16,7 +16,7 @@ SileroVad::SileroVad(SileroStreamJit jit)
 }
 
 Result<SileroVad> SileroVad::create(const SileroWeights& weights, const PrepareConfig& config) {
-  if (auto sizes = silero_sizes(weights.sample_rate); !sizes) return tl::unexpected<JitError>(sizes.error());
+  if (auto checked = check_silero_weights(weights); !checked) return tl::unexpected<JitError>(checked.error());
   SileroStreamJit jit{Silero(weights)};
   if (auto prepared = jit.prepare_with_config(config); !prepared) return tl::unexpected<JitError>(prepared.error());
   return SileroVad(std::move(jit));

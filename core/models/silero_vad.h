@@ -23,7 +23,7 @@ class SileroVad {
     bool ended = false;
   };
 
-  /// Compiles the model. Errors: kInvalidArgument (rate), and those of prepare().
+  /// Compiles the model. Errors: kInvalidArgument (rate, dtype), and those of prepare().
   static Result<SileroVad> create(const SileroWeights& weights, const PrepareConfig& config);
   /// The same, configured by the environment.
   static Result<SileroVad> create(const SileroWeights& weights);

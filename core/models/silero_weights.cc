@@ -5,6 +5,7 @@
 
 #include "core/base/finite.h"
 #include "core/base/text.h"
+#include "core/models/silero.h"
 
 namespace tandem {
 namespace {
@@ -112,6 +113,14 @@ Result<SileroWeights> find_silero_weights(const WeightFile& file, int64_t sample
     (weights.*need.member).shape = need.shape;
   }
   return weights;
+}
+
+Result<void> check_silero_weights(const SileroWeights& weights) {
+  if (auto sizes = silero_sizes(weights.sample_rate); !sizes) return tl::unexpected<JitError>(sizes.error());
+  const DType kept = weights.kept.value_or(DType::kF32);
+  if (kept == DType::kF32 || kept == DType::kF16 || kept == DType::kBF16) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              concat("Silero VAD's weights can't be kept as ", name_of(kept), "; f32, f16 and bf16 are possible"));
 }
 
 }  // namespace tandem

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "core/weights/weight_file.h"
 
 namespace tandem {
@@ -16,6 +18,9 @@ struct SileroWeights {
   WeightTensor final_weight, final_bias;        ///< [1, 128, 1], [1]
   int64_t sample_rate = 0;                      ///< 16000 or 8000
   WeightFile file;                              ///< keeps the bytes alive
+  /// What plans keep the matrices of the convolutions and the LSTM as, but for those layers that need f64: f16 or bf16;
+  /// f32 or empty: as they are.
+  std::optional<DType> kept = {};
 };
 
 /// Finds the weights for `sample_rate` (16000 or 8000) by any of three sets of names: those inside the original ONNX
@@ -24,5 +29,8 @@ struct SileroWeights {
 /// (names the missing tensor and lists what is there), kDtypeMismatch and kInvalidFormat (wrong dtype or shape, with
 /// both), kUnsupported (a tensor that could not be read), kNonFinite.
 Result<SileroWeights> find_silero_weights(const WeightFile& file, int64_t sample_rate);
+
+/// Can plans be made of them? kInvalidArgument for another rate, and for a `kept` that is not f32, f16 or bf16.
+Result<void> check_silero_weights(const SileroWeights& weights);
 
 }  // namespace tandem

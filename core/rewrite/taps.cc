@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/base/finite.h"
 #include "core/graph/constant.h"
@@ -62,23 +63,39 @@ LivePlaces live_places(const Graph& graph, NodeId operand, size_t axis) {
   return live;
 }
 
-bool is_finite(const Graph& graph, NodeId id) {
+namespace {
+
+/// The largest finite number of a float dtype.
+double largest_number(DType dtype) {
+  if (dtype == DType::kF16) return 65504;
+  if (dtype == DType::kBF16) return 0x1.fep127;
+  return dtype == DType::kF32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+}
+
+/// Is the magnitude of every element at most `limit`, provably? See is_finite.
+bool is_within(const Graph& graph, NodeId id, double limit) {
   const Node& node = graph.node(id);
-  if (!is_float(node.dtype)) return true;
-  if (node.op == Op::kScalar) return std::isfinite(node.attributes.value);
-  if (node.op == Op::kPad) return is_finite(graph, node.operands[0]) && is_finite(graph, node.operands[1]);
-  if (is_rearrangement(node.op)) return is_finite(graph, node.operands[0]);
-  if (node.op == Op::kCast && size_of(node.dtype) > 2) {
-    const DType from = graph.node(node.operands[0]).dtype;
-    return (!is_float(from) || size_of(from) <= size_of(node.dtype)) && is_finite(graph, node.operands[0]);
-  }
+  const auto below = [&](size_t operand) { return is_within(graph, node.operands[operand], limit); };
+  if (node.op == Op::kScalar && is_float(node.dtype)) return std::fabs(node.attributes.value) <= limit;
+  if (node.op == Op::kPad) return below(0) && below(1);
+  if (is_rearrangement(node.op)) return below(0);
+  if (!is_float(node.dtype)) return limit >= 0x1p64;
+  // What is at most the largest number does not round to infinity.
+  if (node.op == Op::kCast) return is_within(graph, node.operands[0], std::min(limit, largest_number(node.dtype)));
   if (node.op != Op::kConstant) return false;
   const ConstantData& data = *node.attributes.data;
   const size_t count = data.size / size_of(node.dtype);
-  if (node.dtype == DType::kF32) return first_non_finite_f32({data.bytes, data.size}) == count;
+  if (node.dtype == DType::kF32 && limit >= largest_number(DType::kF32))
+    return first_non_finite_f32({data.bytes, data.size}) == count;
   for (size_t i = 0; i < count; i++)
-    if (!std::isfinite(constant_element(node.dtype, data.bytes, i))) return false;
+    if (!(std::fabs(constant_element(node.dtype, data.bytes, i)) <= limit)) return false;
   return true;
+}
+
+}  // namespace
+
+bool is_finite(const Graph& graph, NodeId id) {
+  return !is_float(graph.node(id).dtype) || is_within(graph, id, std::numeric_limits<double>::max());
 }
 
 bool runs_consecutively(const Graph& graph, NodeId operand, size_t axis) {

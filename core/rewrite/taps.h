@@ -26,7 +26,7 @@ struct LivePlaces {
 LivePlaces live_places(const Graph& graph, NodeId operand, size_t axis);
 
 /// Is every element finite, provably: a constant without infinities and NaN, a finite number, an integer, seen through
-/// rearrangements, paddings and widening casts.
+/// rearrangements, paddings and casts.
 bool is_finite(const Graph& graph, NodeId id);
 
 /// Do consecutive places of the axis lie next to each other in the memory of what the operand shows?

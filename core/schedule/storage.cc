@@ -86,12 +86,14 @@ bool shows_bfloat16(const Graph& graph, NodeId id) {
 }
 
 DType storage_dtype(const Graph& graph, NodeId id) {
-  DType smallest = graph.node(id).dtype;
-  while (is_rearrangement(graph.node(id).op) || is_widening_cast(graph, id) || pads_with_zeros(graph, graph.node(id))) {
-    id = graph.node(id).operands[0];
-    smallest = graph.node(id).dtype;
-  }
-  return smallest;
+  const Node& node = graph.node(id);
+  const bool passes = is_rearrangement(node.op) || is_widening_cast(graph, id) || pads_with_zeros(graph, node);
+  if (!passes && node.op != Op::kConcat) return node.dtype;
+  const DType first = storage_dtype(graph, node.operands[0]);
+  if (node.op == Op::kConcat)
+    for (const NodeId operand : node.operands)
+      if (storage_dtype(graph, operand) != first) return node.dtype;
+  return first;
 }
 
 bool multiplies_exactly(DType a, DType b, DType product) {

@@ -5,7 +5,8 @@
 namespace tandem {
 
 /// The smallest dtype that is known to hold all values of an expression: of weights that are stored as f16 and cast to
-/// f32, with zeros around them or not, f16. A copy of the expression may be kept in it, and cast when it is loaded.
+/// f32, side by side or with zeros around them, f16. A copy of the expression may be kept in it, and cast when it is
+/// loaded.
 DType storage_dtype(const Graph& graph, NodeId node);
 
 /// Is this a cast that shows a smaller dtype in a larger one? Loading the smaller and casting it costs less than memory

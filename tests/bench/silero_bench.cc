@@ -67,13 +67,14 @@ void run(Report& report) {
   for (size_t i = 0; i < chunk.size(); i++) chunk[i] = 0.3f * std::sin(static_cast<float>(i) * 0.05f);
 
   std::vector<Contender> contenders;
-  std::vector<std::unique_ptr<SileroYardstick>> yardsticks;
-  for (int width : {16, 8, 4}) {
-    yardsticks.push_back(SileroYardstick::make(weights, width));
-    contenders.push_back({concat("hand-written, ", width, " lanes"),
-                          [&chunk, yardstick = yardsticks.back().get()] { yardstick->step(chunk.data()); }});
-  }
-  std::vector<std::unique_ptr<Plan>> plans;
+  std::vector<std::unique_ptr<SileroYardstick>> yardsticks, half_yardsticks;
+  const auto add_yardstick = [&](std::vector<std::unique_ptr<SileroYardstick>>& all, int width, bool half) {
+    all.push_back(SileroYardstick::make(weights, width, half));
+    contenders.push_back({concat("hand-written, ", width, " lanes", half ? ", f16 weights" : ""),
+                          [&chunk, yardstick = all.back().get()] { yardstick->step(chunk.data()); }});
+  };
+  for (int width : {16, 8, 4}) add_yardstick(yardsticks, width, false);
+  std::vector<std::unique_ptr<Plan>> plans, half_plans;
   for (const char* isa : {"avx512", "avx2", "sse+fma", "sse"})
     for (Numerics numerics : {Numerics::kFast, Numerics::kReproducible}) {
       const Capabilities capabilities = *capabilities_named(isa);
@@ -82,6 +83,16 @@ void run(Report& report) {
       contenders.push_back({concat(isa, " ", name_of(numerics)),
                             [&chunk, plan = plans.back().get()] { silero_step(*plan, chunk.data()); }});
     }
+  for (int width : {16, 8}) add_yardstick(half_yardsticks, width, true);
+  SileroWeights halves = weights;
+  halves.kept = DType::kF16;
+  for (const char* isa : {"avx512", "avx2"}) {
+    const Capabilities capabilities = *capabilities_named(isa);
+    if (capabilities.vector_bytes > backend->capabilities().vector_bytes) continue;
+    half_plans.push_back(silero_plan(halves, backend, capabilities, Numerics::kFast));
+    contenders.push_back({concat(isa, " fast, f16 weights"),
+                          [&chunk, plan = half_plans.back().get()] { silero_step(*plan, chunk.data()); }});
+  }
   std::vector<SileroOffline> detectors;
   const std::vector<float> samples = recording();
   for (Numerics numerics : {Numerics::kFast, Numerics::kReproducible}) {
@@ -98,16 +109,21 @@ void run(Report& report) {
   else
     report.note(reason);
 
-  // All must agree before their times mean anything.
-  std::vector<float> answers;
+  // All must agree before their times mean anything, of those with f16 weights as far as these go.
+  std::vector<float> answers, half_answers;
   for (int i = 0; i < 4; i++) {
-    answers.clear();
+    answers.clear(), half_answers.clear();
+    for (const auto& yardstick : half_yardsticks) half_answers.push_back(yardstick->step(chunk.data()));
+    for (const auto& plan : half_plans) half_answers.push_back(silero_step(*plan, chunk.data()));
     for (const auto& yardstick : yardsticks) answers.push_back(yardstick->step(chunk.data()));
     for (const auto& plan : plans) answers.push_back(silero_step(*plan, chunk.data()));
     if (peer) answers.push_back(peer->step(chunk.data()));
   }
   for (float answer : answers)
     if (!(std::abs(answer - answers[0]) < 1e-4f)) throw std::runtime_error("the contenders disagree");
+  for (float answer : half_answers)
+    if (!(std::abs(answer - answers[0]) < 1e-2f && std::abs(answer - half_answers[0]) < 1e-4f))
+      throw std::runtime_error("the contenders with f16 weights disagree");
 
   std::vector<Timing> timings = compete(contenders, 50, 3000);
   for (Timing& timing : timings)

@@ -11,48 +11,56 @@ namespace {
 
 constexpr int kBins = 129, kPaddedBins = 144, kFrames = 4, kHidden = 128;
 
-/// Floats on cache line boundaries, zero at first.
-class Floats {
+/// Numbers on cache line boundaries, zero at first.
+template <typename Number>
+class Numbers {
  public:
-  explicit Floats(size_t count) : size_(count) {
-    const size_t bytes = (count * sizeof(float) + 63) / 64 * 64;
-    data_ = static_cast<float*>(std::aligned_alloc(64, bytes));
+  explicit Numbers(size_t count) : size_(count) {
+    const size_t bytes = (count * sizeof(Number) + 63) / 64 * 64;
+    data_ = static_cast<Number*>(std::aligned_alloc(64, bytes));
     if (data_ == nullptr) throw std::bad_alloc();
     std::memset(data_, 0, bytes);
   }
-  ~Floats() { std::free(data_); }
-  Floats(const Floats&) = delete;
-  Floats& operator=(const Floats&) = delete;
-  float* operator+(size_t offset) const { return data_ + offset; }
-  float& operator[](size_t i) const { return data_[i]; }
+  ~Numbers() { std::free(data_); }
+  Numbers(const Numbers&) = delete;
+  Numbers& operator=(const Numbers&) = delete;
+  Number* operator+(size_t offset) const { return data_ + offset; }
+  Number& operator[](size_t i) const { return data_[i]; }
   size_t size() const { return size_; }
 
  private:
-  float* data_ = nullptr;
+  Number* data_ = nullptr;
   size_t size_;
 };
+using Floats = Numbers<float>;
 
 /// A subscript; none here comes near 2^31.
 constexpr size_t place(int index) { return static_cast<size_t>(index); }
 
 /// A weight [outputs, inputs, taps] as [tap][input][output], the order in which columns are computed.
-void transpose(const WeightTensor& weight, int outputs, int inputs, int taps, const Floats& to, int width, int first) {
+template <typename Number>
+void transpose(const WeightTensor& weight, int outputs, int inputs, int taps, const Numbers<Number>& to, int width,
+               int first) {
   const std::vector<float> from = *weight.values<float>();
   for (int output = 0; output < outputs; output++)
     for (int input = 0; input < inputs; input++)
       for (int tap = 0; tap < taps; tap++)
         to[place((tap * inputs + input) * width + first + output)] =
-            from[place((output * inputs + input) * taps + tap)];
+            static_cast<Number>(from[place((output * inputs + input) * taps + tap)]);
 }
 
 template <int kWidth>
 struct Vectors {
   typedef float Vector __attribute__((vector_size(kWidth * 4)));
   typedef float Loose __attribute__((vector_size(kWidth * 4), aligned(4)));
+  typedef _Float16 Halves __attribute__((vector_size(kWidth * 2), aligned(2)));
   typedef int Integers __attribute__((vector_size(kWidth * 4)));
 
   static Vector splat(float value) { return value - Vector{}; }
   static Vector load(const float* from) { return *reinterpret_cast<const Loose*>(from); }
+  static Vector load(const _Float16* from) {
+    return __builtin_convertvector(*reinterpret_cast<const Halves*>(from), Vector);
+  }
   static void store(float* to, Vector value) { *reinterpret_cast<Loose*>(to) = value; }
   static Vector positive(Vector x) { return x > 0.0f ? x : Vector{}; }
 
@@ -74,7 +82,7 @@ struct Vectors {
   static Vector hyperbolic_tangent(Vector x) { return 1.0f - 2.0f / (1.0f + exponential(x + x)); }
 };
 
-template <int kWidth>
+template <int kWidth, typename Weight>
 class Frame final : public SileroYardstick {
   using S = Vectors<kWidth>;
   using Vector = typename S::Vector;
@@ -130,11 +138,11 @@ class Frame final : public SileroYardstick {
   }
 
   /// sums[row][i] += rows[row][k] * weight[k][column + i * kWidth ...] over `depth` k.
-  template <int kRows, int kVectors>
-  static inline __attribute__((always_inline)) void multiply(const float* const* rows, const float* weight, int depth,
+  template <int kRows, int kVectors, typename Number>
+  static inline __attribute__((always_inline)) void multiply(const float* const* rows, const Number* weight, int depth,
                                                              int stride, Vector (&sums)[kRows][kVectors]) {
     for (int k = 0; k < depth; k++) {
-      const float* at = weight + static_cast<long>(k) * stride;
+      const Number* at = weight + static_cast<long>(k) * stride;
 #pragma unroll
       for (int i = 0; i < kVectors; i++) {
         const Vector column = S::load(at + i * kWidth);
@@ -171,7 +179,7 @@ class Frame final : public SileroYardstick {
 
   /// relu(bias + sum over taps); tap t of a row lies `step` floats behind tap t - 1.
   template <int kRows, int kVectors, int kTaps>
-  static void layer(const float* const (&rows)[kRows], int step, int depth, const float* weight, const float* bias,
+  static void layer(const float* const (&rows)[kRows], int step, int depth, const Weight* weight, const float* bias,
                     int width, float* to, int to_stride) {
     for (int column = 0; column < width; column += kVectors * kWidth) {
       Vector sums[kRows][kVectors];
@@ -216,8 +224,9 @@ class Frame final : public SileroYardstick {
   }
 
   // Rows of zeros before and after the frames are the padding of the convolutions.
-  Floats basis_{256 * 2 * kPaddedBins}, conv1_{3 * kBins * 128}, conv2_{3 * 128 * 64}, conv3_{3 * 64 * 64},
-      conv4_{3 * 64 * 128}, input_gates_{128 * 512}, hidden_gates_{128 * 512};
+  Floats basis_{256 * 2 * kPaddedBins};
+  Numbers<Weight> conv1_{3 * kBins * 128}, conv2_{3 * 128 * 64}, conv3_{3 * 64 * 64}, conv4_{3 * 64 * 128},
+      input_gates_{128 * 512}, hidden_gates_{128 * 512};
   Floats bias1_{128}, bias2_{64}, bias3_{64}, bias4_{128}, gate_bias_{512}, final_weight_{128}, final_bias_{16};
   Floats signal_{640}, parts_{kFrames * 2 * kPaddedBins}, magnitude_{6 * kPaddedBins}, first_{6 * 128}, second_{2 * 64},
       third_{64}, fourth_{128}, gates_{512}, hidden_{kHidden}, cell_{kHidden};
@@ -225,11 +234,20 @@ class Frame final : public SileroYardstick {
 
 }  // namespace
 
-std::unique_ptr<SileroYardstick> SileroYardstick::make(const SileroWeights& weights, int width) {
-  if (width == 16) return std::make_unique<Frame<16>>(weights);
-  if (width == 8) return std::make_unique<Frame<8>>(weights);
-  if (width == 4) return std::make_unique<Frame<4>>(weights);
+namespace {
+
+template <typename Weight>
+std::unique_ptr<SileroYardstick> frame(const SileroWeights& weights, int width) {
+  if (width == 16) return std::make_unique<Frame<16, Weight>>(weights);
+  if (width == 8) return std::make_unique<Frame<8, Weight>>(weights);
+  if (width == 4) return std::make_unique<Frame<4, Weight>>(weights);
   return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<SileroYardstick> SileroYardstick::make(const SileroWeights& weights, int width, bool half) {
+  return half ? frame<_Float16>(weights, width) : frame<float>(weights, width);
 }
 
 }  // namespace tandem::bench

@@ -14,8 +14,9 @@ class SileroYardstick {
   /// A chunk of 576 samples (64 of context) to the probability of speech; the state is kept inside.
   virtual float step(const float* chunk) = 0;
 
-  /// `width`: floats per vector, 16, 8 or 4. Null for any other.
-  static std::unique_ptr<SileroYardstick> make(const SileroWeights& weights, int width);
+  /// `width`: floats per vector, 16, 8 or 4. Null for any other. `half`: matrices of the convolutions and the LSTM are
+  /// kept as f16.
+  static std::unique_ptr<SileroYardstick> make(const SileroWeights& weights, int width, bool half = false);
 };
 
 }  // namespace tandem::bench

@@ -80,8 +80,8 @@ TEST_F(ToolWeights, BenchPrintsOneJsonObject) {
   expect_refused("bench gigaam-ctc --vars t=0" + config, "t is 0; it must be from 1 to ");
   expect_refused("bench gigaam-mel --vars n=1" + config, "n is 1; it must be from 201 to 9600000 samples");
   expect_refused("bench silero-v6-16k --vars b=1", "has no variables");
-  expect_refused("bench gigaam-ctc --weights-dtype i4" + config, "use f32, f16, bf16 or i8");
-  expect_refused("bench silero-v6-16k --weights-dtype f16", "are kept as they are");
+  expect_refused("bench gigaam-ctc --weights-dtype i4" + config, "can be kept as f32, f16, bf16, i8");
+  expect_refused("bench silero-v6-16k --weights-dtype i8", "can be kept as f32, f16, bf16");
   const std::string small = "bench gigaam-ctc --json --steps 1 --vars b=1,t=999 --threads 1 --isa sse --activations ";
   // Of a long recording, the products of attention need most.
   std::map<std::string, int64_t> arena;
