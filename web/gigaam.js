@@ -4,7 +4,7 @@ import { openSource, readInto } from './loading.js';
 import { now } from './profile.js';
 import { checkSamples } from './samples.js';
 
-const OPTIONS = ['weights', 'config', 'vocabulary', 'tokenizer', 'head', 'weightsDtype', 'maxSeconds', 'lanes', 'beamWidth',
+const OPTIONS = ['weights', 'config', 'vocabulary', 'tokenizer', 'head', 'weightsDtype', 'activations', 'maxSeconds', 'lanes', 'beamWidth',
   'isa', 'numerics', 'onProgress'];
 const MOST_SECONDS = 30;
 const TOKENS = 0;
@@ -59,6 +59,7 @@ function checkOptions(engine, options) {
   return {
     head: options.head === undefined ? '' : oneOf('head', options.head, ['ctc', 'rnnt']),
     dtype: options.weightsDtype === undefined ? '' : oneOf('weightsDtype', options.weightsDtype, ['f32', 'f16', 'bf16', 'i8']),
+    activations: options.activations === undefined ? 'f32' : oneOf('activations', options.activations, ['f32', 'bf16']),
     lanes: wholeOf('lanes', options.lanes ?? 1, 1, 64),
     beamWidth: wholeOf('beamWidth', options.beamWidth ?? 0, 0, 10000),
     maxSeconds,
@@ -84,10 +85,10 @@ export class GigaAm {
       await configure(engine, handle, options);
       await findVocabulary(engine, handle, options);
       onProgress({ phase: 'prepare' });
-      const { head, dtype, isa, reproducible, maxSeconds, lanes, beamWidth } = checked;
+      const { head, dtype, activations, isa, reproducible, maxSeconds, lanes, beamWidth } = checked;
       engine.stopWarmUp();
       const prepared = now();
-      const done = engine.withCopies([head, dtype, isa], (...texts) =>
+      const done = engine.withCopies([head, dtype, activations, isa], (...texts) =>
         engine.call('tandem_gigaam_prepare', handle, ...texts, reproducible, maxSeconds, lanes, beamWidth));
       if (!done) throw engine.failure();
       return new GigaAm(engine, handle, { loadMs: prepared - started, prepareMs: now() - prepared });

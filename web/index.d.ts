@@ -162,6 +162,11 @@ export interface GigaAmOptions {
    * since WebAssembly has no instruction for it. The engine holds the files beside the plan: 1.9 GB for 0.9 GB of f32.
    */
   weightsDtype?: 'f32' | 'f16' | 'bf16' | 'i8';
+  /**
+   * What products read of values that a step computes, and what these are stored as between kernels; default: f32. bf16 takes
+   * half of their memory, and rounds.
+   */
+  activations?: 'f32' | 'bf16';
   /** Longest clip, 1 to 30 seconds (default): memory follows it. */
   maxSeconds?: number;
   /** Lanes of recognizeMel(), 1 (default) to 64. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createEngine } from '../../build/web/tandem/index.js';
 import { makeGigaAmFiles, readGolden } from '../web/files.mjs';
-import { LABELS, checkClips, checkGoldens, checkHalfFiles, checkWeightTypes } from '../web/gigaam.mjs';
+import { LABELS, checkClips, checkGoldens, checkHalfFiles, checkTypes } from '../web/gigaam.mjs';
 import { checkLifetimes, checkLoading, checkRefusals } from '../web/gigaam_misuse.mjs';
 
 const engine = await createEngine();
@@ -17,8 +17,8 @@ test('every golden file of GigaAM: log-mel, encoder, scores, tokens, frames, tex
   assert.deepEqual(await checkGoldens(engine, readGolden), []);
 });
 
-test('matrices that are kept as f16, bf16 and i8 are within the stated errors', async () => {
-  assert.deepEqual(await checkWeightTypes(engine, readGolden), []);
+test('matrices kept as f16, bf16 and i8, and activations of bf16, are within the stated errors', async () => {
+  assert.deepEqual(await checkTypes(engine, readGolden), []);
 });
 
 test('a file of f16 is what its numbers are', async () => {

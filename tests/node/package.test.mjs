@@ -59,6 +59,7 @@ test('the types fit a program that uses them', () => {
     console.log(rows, data, (await graph.executeProfiled())[0].share, graph.inputs[0].shape);
     const gigaam = await engine.loadGigaAM({
       weights: ['a.safetensors', new ArrayBuffer(0)], config: { head: { type: 'ctc' } }, vocabulary: ['a'], weightsDtype: 'f16',
+      activations: 'bf16',
       onProgress: ({ phase, loaded = 0, total }) => console.log(phase, total && loaded / total),
     });
     const words: { text: string; start: number; end: number }[] = gigaam.transcribe(new Float32Array(9)).words;
@@ -69,6 +70,8 @@ test('the types fit a program that uses them', () => {
     try { vad.destroy(); } catch (error) { if (error instanceof TandemError) console.log(error.code, error.index); }
     // @ts-expect-error weights are not kept as f64
     await engine.loadGigaAM({ weights: 'a.safetensors', weightsDtype: 'f64' });
+    // @ts-expect-error activations are not stored as f16
+    await engine.loadGigaAM({ weights: 'a.safetensors', activations: 'f16' });
     // @ts-expect-error another rate is refused
     await engine.loadSileroVad({ weights: 'a.onnx', sampleRate: 44100 });
     console.log(segments, event?.sample, later);

@@ -188,7 +188,7 @@ export async function checkRefusals(engine, read) {
   await refuses('a vocabulary that is no list', 'InvalidArgument', ['vocabulary'], () => load({ vocabulary: 'abc' }));
   await refuses('a zero in a letter', 'InvalidArgument', ['vocabulary'], () => load({ vocabulary: ['\0', ...LABELS.slice(1)] }));
   for (const [name, values] of Object.entries({
-    weightsDtype: ['f64', 'int8', 16], maxSeconds: [0, 0.5, 31, NaN, '3'], lanes: [0, 65, 1.5, '1'], beamWidth: [-1, 10001, 2.5],
+    weightsDtype: ['f64', 'int8', 16], activations: ['f16', 'i8', 16, null], maxSeconds: [0, 0.5, 31, NaN, '3'], lanes: [0, 65, 1.5, '1'], beamWidth: [-1, 10001, 2.5],
     isa: ['avx2'], numerics: ['exact'], onProgress: [3],
   })) {
     for (const value of values) {

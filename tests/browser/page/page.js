@@ -1,6 +1,6 @@
 import { createEngine, createWorkerEngine } from '/tandem/index.js';
 import { Expectations, checkCases, checkClips, machinesOf } from '/checks/checks.mjs';
-import { checkClips as checkSpeech, checkGoldens, checkHalfFiles, checkWeightTypes } from '/checks/gigaam.mjs';
+import { checkClips as checkSpeech, checkGoldens, checkHalfFiles, checkTypes } from '/checks/gigaam.mjs';
 import { checkLifetimes, checkLoading, checkRefusals } from '/checks/gigaam_misuse.mjs';
 import { checkJit } from '/checks/jit.mjs';
 import { checkOperations } from '/checks/jit_operations.mjs';
@@ -69,7 +69,7 @@ window.checks = {
   async gigaam(place, check) {
     const engine = await (place === 'worker' ? createWorkerEngine() : createEngine());
     const checks = {
-      goldens: checkGoldens, types: checkWeightTypes, halves: checkHalfFiles, clips: checkSpeech, refusals: checkRefusals,
+      goldens: checkGoldens, types: checkTypes, halves: checkHalfFiles, clips: checkSpeech, refusals: checkRefusals,
       loading: (one, read) => checkLoading(one, read, '/models/'),
     };
     try {
