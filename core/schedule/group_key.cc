@@ -5,6 +5,7 @@
 #include "core/base/bits.h"
 #include "core/graph/movement_index.h"
 #include "core/schedule/access.h"
+#include "core/schedule/storage.h"
 
 namespace tandem {
 namespace {
@@ -96,8 +97,10 @@ void GroupKeys::add_node(NodeId id) {
   const auto buffer = program_.buffers.find(id);
   const bool inside = is_looked_into(id);
   const bool loaded = buffer != program_.buffers.end();
+  // Where numbers come from a narrower dtype their products may need no rounding, whatever buffers lie between.
   key_.words.push_back(static_cast<uint64_t>(node.op) | static_cast<uint64_t>(node.dtype) << 8 |
-                       static_cast<uint64_t>(loaded) << 16 | static_cast<uint64_t>(inside) << 17);
+                       static_cast<uint64_t>(loaded) << 16 | static_cast<uint64_t>(inside) << 17 |
+                       static_cast<uint64_t>(storage_dtype(graph_, id)) << 24);
   add(node.shape);
   if (loaded) add_buffer(buffer->second);
   const auto widened = program_.widened.find(id);

@@ -47,7 +47,7 @@ Tensor rounded(const Tensor& weight) { return weight.cast(DType::kBF16).cast(DTy
 using Part = std::function<Tensor(const Operands&)>;
 
 /// How much of what the parts compute, each of operands of its own, is lowered once for both.
-size_t shared_by(const Part& first, const Part& second) {
+size_t shared_by(const Part& first, const Part& second, Numerics numerics = Numerics::kFast) {
   GraphModule module;
   int32_t number = 0;
   for (const Part& part : {first, second}) {
@@ -59,7 +59,7 @@ size_t shared_by(const Part& first, const Part& second) {
     module.outputs.push_back(part(operands).node_in(module.graph));
     module.output_names.push_back("y" + std::to_string(number));
   }
-  return repeated_groups(module);
+  return repeated_groups(module, "avx512", numerics);
 }
 
 TEST(SharedLowering, EqualPartsOfAGraphAreLoweredOnce) {
@@ -73,6 +73,16 @@ TEST(SharedLowering, EqualPartsOfAGraphAreLoweredOnce) {
     return matmul(softmax(scores, 1, in.lengths), in.weight);
   };
   EXPECT_GE(shared_by(attention, attention), 2u);
+}
+
+// Products of two f32 need no rounding in f64 and are fused with their sum in every numerics; those of i32 and f32 do.
+TEST(SharedLowering, WhatABufferWasWidenedFromCounts) {
+  const auto product = [](const Tensor& rows, const Operands& in) { return matmul(rows, in.weight.cast(DType::kF64)); };
+  const Part widened = [&](const Operands& in) { return product(in.x.cast(DType::kF64), in); };
+  const Part whole = [&](const Operands& in) { return product(in.x.cast(DType::kI32).cast(DType::kF64), in); };
+  EXPECT_GE(shared_by(widened, widened, Numerics::kReproducible), 1u);
+  shared_by(widened, whole, Numerics::kReproducible);
+  shared_by(whole, widened, Numerics::kReproducible);
 }
 
 TEST(SharedLowering, PartsThatDifferInOneThingAreNot) {
