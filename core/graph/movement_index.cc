@@ -25,6 +25,11 @@ NodeId below_rearrangements(const Graph& graph, NodeId id) {
   return id;
 }
 
+bool shows_bfloat16(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  return node.op == Op::kCast && node.dtype == DType::kF32 && graph.node(node.operands[0]).dtype == DType::kBF16;
+}
+
 Index divisor(const Index& size) { return less(0, size) == Truth::kAlways ? size : max(size, 1); }
 
 Index flat_offset(const std::vector<Index>& index, const Shape& strides) {

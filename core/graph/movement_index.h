@@ -15,6 +15,10 @@ bool is_rearrangement(Op op);
 /// The first node that is no rearrangement, from `node` down: what the node shows.
 NodeId below_rearrangements(const Graph& graph, NodeId node);
 
+/// Does this cast show bf16 as f32? That is one shift: wherever the value is loaded, it may as well be bf16. Other
+/// widening casts take longer on some machines.
+bool shows_bfloat16(const Graph& graph, NodeId node);
+
 /// The subscript in `to` of the element that has the subscript `index` in `from`: same row-major number, other shape.
 /// Axes that the two shapes share pass through without division.
 std::vector<Index> reshape_index(const std::vector<Index>& index, const Shape& from, const Shape& to);

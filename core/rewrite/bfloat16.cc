@@ -14,10 +14,6 @@ namespace {
 /// A shorter sum is not worth rounding for.
 constexpr int64_t kLongSum = 32;
 
-bool is_widening(const Graph& graph, const Node& node) {
-  return node.op == Op::kCast && node.dtype == DType::kF32 && graph.node(node.operands[0]).dtype == DType::kBF16;
-}
-
 /// Which nodes depend on inputs or variables?
 std::vector<bool> varying(const Graph& graph) {
   std::vector<bool> varies(graph.size(), false);
@@ -50,7 +46,7 @@ NodeId rounded(Graph& graph, NodeId id) {
   if (passes)
     return make(graph, node.op, std::vector<NodeId>{rounded(graph, node.operands[0])}, node.attributes, node.dtype,
                 node.shape);
-  if (is_widening(graph, node)) return id;
+  if (shows_bfloat16(graph, id)) return id;
   return make(graph, Op::kCast, {make(graph, Op::kCast, {id}, DType::kBF16)}, DType::kF32);
 }
 
@@ -62,7 +58,7 @@ std::optional<size_t> operand_to_round(const Graph& graph, const Node& contracti
   if (contraction.dtype != DType::kF32 || !is_long) return std::nullopt;
   for (size_t i = 0; i < 2; i++) {
     const NodeId weights = below_rearrangements(graph, contraction.operands[i]);
-    const bool halves = is_widening(graph, graph.node(weights)) && !varies[weights];
+    const bool halves = shows_bfloat16(graph, weights) && !varies[weights];
     if (halves && varies[contraction.operands[1 - i]]) return 1 - i;
   }
   return std::nullopt;

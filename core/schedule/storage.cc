@@ -80,11 +80,6 @@ bool is_widening_cast(const Graph& graph, NodeId id) {
   return size_of(from) < size_of(node.dtype) && holds(node.dtype, from);
 }
 
-bool shows_bfloat16(const Graph& graph, NodeId id) {
-  const Node& node = graph.node(id);
-  return node.op == Op::kCast && node.dtype == DType::kF32 && graph.node(node.operands[0]).dtype == DType::kBF16;
-}
-
 DType storage_dtype(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   const bool passes = is_rearrangement(node.op) || is_widening_cast(graph, id) || pads_with_zeros(graph, node);

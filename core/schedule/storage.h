@@ -17,10 +17,6 @@ bool is_widening_cast(const Graph& graph, NodeId node);
 /// instruction that adds it to a sum rounds as multiplying and adding do: once, and with the same bits.
 bool multiplies_exactly(DType a, DType b, DType product);
 
-/// Does this cast show bf16 as f32? That is one shift: wherever the value is loaded, it may as well be bf16. Other
-/// widening casts take longer on some machines.
-bool shows_bfloat16(const Graph& graph, NodeId node);
-
 /// The dtype in which the buffer of a node that a step computes is kept: bf16 for f32 values that are nothing but bf16
 /// ones, moved, padded or cut; else the node's own. Buffers below must have been chosen.
 DType buffer_dtype(const ProgramBuilder& program, NodeId node);
