@@ -85,7 +85,7 @@ class Scheduler {
     const Node& node = graph_.node(group.root);
     const std::string name =
         group.reason == "output" ? output_name(group.root) : concat("%", group.root, " ", name_of(node.op));
-    if (group.form == Form::kContract && !group.prepare)
+    if (group.form == Form::kContract && !group.prepare && reads_bfloat16(builder_, group))
       widen_operands(builder_, schedule_.groups, group, layout_of(group).target);
     if (!builder_.options.share_lowering) return lower_alone(group, name);
     if (auto target = shared_.repeat(group, name)) return *target;

@@ -7,7 +7,6 @@
 #include "core/graph/movement_index.h"
 #include "core/schedule/dot.h"
 #include "core/schedule/loops.h"
-#include "core/schedule/storage.h"
 
 namespace tandem {
 namespace {
@@ -118,6 +117,17 @@ bool is_constant(const ProgramBuilder& program, NodeId node) {
   return role == SlotRole::kConstant || role == SlotRole::kPacked;
 }
 
+/// The bf16 buffers that a step writes and a contraction reads as f32, by operand.
+std::array<std::optional<NodeId>, 2> written_buffers(const ProgramBuilder& program, const Group& group) {
+  const Node& anchor = program.module.graph->node(group.anchor);
+  std::array<std::optional<NodeId>, 2> buffers;
+  for (size_t i = 0; i < 2 && anchor.dtype == DType::kF32; i++) {
+    buffers[i] = bfloat16_buffer(program, anchor.operands[i]);
+    if (buffers[i] && is_constant(program, *buffers[i])) buffers[i].reset();
+  }
+  return buffers;
+}
+
 }  // namespace
 
 std::optional<NodeId> bfloat16_buffer(const ProgramBuilder& program, NodeId operand) {
@@ -134,16 +144,14 @@ bool is_repacked(const ContractOperand& operand, const ContractAxes& axes) {
   return axes.vector_axis && operand.depends[*axes.vector_axis] && operand.step[*axes.vector_axis] != 1;
 }
 
+bool reads_bfloat16(const ProgramBuilder& program, const Group& group) {
+  const auto [first, second] = written_buffers(program, group);
+  return first || second;
+}
+
 void widen_operands(ProgramBuilder& program, const std::vector<Group>& groups, const Group& group,
                     const BufferRef& target) {
-  const Graph& graph = *program.module.graph;
-  const Node& anchor = graph.node(group.anchor);
-  std::array<std::optional<NodeId>, 2> buffers;
-  for (size_t i = 0; i < 2; i++) {
-    buffers[i] = bfloat16_buffer(program, anchor.operands[i]);
-    if (buffers[i] && (anchor.dtype != DType::kF32 || is_constant(program, *buffers[i]))) buffers[i].reset();
-  }
-  if (!buffers[0] && !buffers[1]) return;
+  const std::array<std::optional<NodeId>, 2> buffers = written_buffers(program, group);
   const ContractAxes axes = choose_contract_axes(program, group, &target);
   if (operand_in_pairs(program, group, axes)) return;
   for (size_t i = 0; i < 2; i++) {
@@ -151,7 +159,7 @@ void widen_operands(ProgramBuilder& program, const std::vector<Group>& groups, c
     const auto writer =
         std::find_if(groups.begin(), groups.end(), [&](const Group& other) { return other.root == *buffers[i]; });
     Copy copy(program, *buffers[i], writer == groups.end() ? nullptr : &*writer);
-    program.widened.emplace(*buffers[i], copy.run(anchor.origin));
+    program.widened.emplace(*buffers[i], copy.run(program.module.graph->node(group.anchor).origin));
   }
 }
 

@@ -13,6 +13,9 @@ std::optional<NodeId> bfloat16_buffer(const ProgramBuilder& program, NodeId oper
 /// Must a contraction's operand be repacked so that a tile reads vectors of it?
 bool is_repacked(const ContractOperand& operand, const ContractAxes& axes);
 
+/// Does a contraction read bf16 buffers that a step writes, as f32?
+bool reads_bfloat16(const ProgramBuilder& program, const Group& group);
+
 /// Makes f32 copies of the bf16 buffers that a contraction is about to read as they lie, unless it multiplies bf16: a
 /// tile reads each element many times, and widening it every time takes longer than one pass over all of them. Later
 /// contractions find the copy. `target`: where the contraction's results go; `groups`: all there are.
