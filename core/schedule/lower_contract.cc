@@ -16,8 +16,6 @@
 namespace tandem {
 namespace {
 
-/// Constants of so many bytes lie outside the inner caches when their next panel is due.
-constexpr int64_t kFarBytes = 1 << 20;
 constexpr int64_t kCacheLineBytes = 64;
 /// So many steps of a sum take longer than the second-level cache needs to answer.
 constexpr int64_t kStepsAhead = 12;
@@ -99,7 +97,7 @@ class ContractLowering {
     for (int i = 0; i < 2; i++) {
       const ContractOperand& operand = axes_.operands[i];
       if (!operand.depends[*vector_axis_]) continue;
-      const bool consecutive = operand.step[*vector_axis_] == 1 && !pairs_;
+      const bool consecutive = !pairs_ && !is_repacked(operand, axes_);
       // A single panel that lies consecutively already is as good as packed.
       if (operand.constant && consecutive && space_[*vector_axis_].upper() <= tile_.width() &&
           space_[*vector_axis_].is_constant() && space_[*vector_axis_].constant() % tile_.lanes == 0)
@@ -187,22 +185,25 @@ class ContractLowering {
     builder_.close_if();
   }
 
+  /// Steps of a sum along a reduced axis: of a dot product each takes a pair.
+  Index steps_along(size_t axis) const { return pairs_ ? floor_div(space_[axis], 2) : space_[axis]; }
+
   /// A tile asks for what it needs a few steps later, and the first tiles of a panel ask for the panel after it, a
   /// cache line at each step of their sums: otherwise the first tile of every panel waits for memory.
   void fetch_ahead(const Index& panel, const Index& tile) {
     if (program_.options.capabilities.wasm) return;
     int64_t steps = 1;
     for (size_t axis = rank_; axis < space_.size(); axis++) {
-      if (!space_[axis].is_constant()) return;
-      steps *= space_[axis].constant();
+      const Index along = steps_along(axis);
+      if (!along.is_constant()) return;
+      steps *= along.constant();
     }
-    if (pairs_) steps /= 2;
     for (int i = 0; i < 2; i++) {
       if (!packed_[i] || !axes_.operands[i].constant || packed_[i]->outer > 0 || packed_[i]->panels > 1) continue;
       const BufferRef& buffer = packed_[i]->buffer;
-      const int64_t line = kCacheLineBytes / static_cast<int64_t>(size_of(buffer.dtype));
+      const int64_t element = static_cast<int64_t>(size_of(buffer.dtype)), line = kCacheLineBytes / element;
       const int64_t all = program_.slot_elements[buffer.slot], of_panel = steps * tile_.width();
-      if (all / line * kCacheLineBytes < kFarBytes || steps <= kStepsAhead || !buffer.strides[0].is(of_panel)) continue;
+      if (all * element < kFarBytes || steps <= kStepsAhead || !buffer.strides[0].is(of_panel)) continue;
       // Nothing follows the last panel: there the hints stay inside the buffer.
       const auto at_most = [&](const Index& place, int64_t most) {
         return builder_.as_index(builder_.index_value(Scalar::kI64, min(place, most)), 0, most);
@@ -218,8 +219,7 @@ class ContractLowering {
   /// The hints of one step of a tile's sums; the loops over the reduced axes are open.
   void ask_ahead(const std::vector<Index>& index) {
     Index step = 0;
-    for (size_t axis = rank_; axis < space_.size(); axis++)
-      step = step * (pairs_ && axis + 1 == space_.size() ? floor_div(space_[axis], 2) : space_[axis]) + index[axis];
+    for (size_t axis = rank_; axis < space_.size(); axis++) step = step * steps_along(axis) + index[axis];
     for (int64_t column = 0; column < tile_.width(); column += ahead_->line)
       builder_.prefetch(ahead_->buffer, ahead_->in_panel + step * tile_.width() + column, 1);
     builder_.prefetch(ahead_->buffer, ahead_->beyond + step * ahead_->line, 2);

@@ -23,13 +23,12 @@ namespace {
 
 /// Elements that are read one after the other before the next column has its turn: a cache line of f32.
 constexpr int64_t kBlock = 16;
-/// What is read from beyond the caches comes faster in several streams; from this size on it pays.
-constexpr int64_t kStreamedBytes = 1 << 20;
+/// What is read from beyond the caches comes faster in several streams.
 constexpr int kStreams = 4;
 
 /// How many panels a tile reads: each is a stream of its own. With several rows the arithmetic takes longer than that.
 int panels_of(const ContractOperand& operand, const Tile& tile, int64_t bytes) {
-  const bool streams = operand.constant && tile.rows == 1 && tile.vectors % kStreams == 0 && bytes >= kStreamedBytes;
+  const bool streams = operand.constant && tile.rows == 1 && tile.vectors % kStreams == 0 && bytes >= kFarBytes;
   return streams ? kStreams : 1;
 }
 

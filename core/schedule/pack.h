@@ -10,6 +10,9 @@
 
 namespace tandem {
 
+/// Constants of so many bytes are read from beyond the inner caches at every step.
+inline constexpr int64_t kFarBytes = 1 << 20;
+
 /// A copy of a contraction's operand in the order in which its kernel reads it: [outer axes][panel][reduced
 /// axes][column of the panel], zero beyond the last column. A tile reads one panel, or several that lie side by side.
 /// For bf16 dot products a place of the reduced axis holds a pair: its element is an i32 with the bits of two bf16.
