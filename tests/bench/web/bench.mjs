@@ -6,7 +6,7 @@ import { startServer } from '../../../demo/web/server.mjs';
 import { launch } from '../../browser/support.mjs';
 import { needPackage, packageFolder, root, weightsPath } from '../../web/files.mjs';
 import { measure } from './measure.mjs';
-import { threadClock } from './thread_clock.mjs';
+import { openMeasuringPage } from './thread_clock.mjs';
 
 function report(place, { isa, microseconds, prepareMs, largestDifference }) {
   const peer = microseconds['onnxruntime-web'];
@@ -38,12 +38,7 @@ const server = await startServer({
 });
 const { context, close } = await launch();
 try {
-  const page = await context.newPage();
-  page.on('pageerror', (error) => console.error(String(error)));
-  page.setDefaultTimeout(600000);
-  await threadClock(page);
-  await page.goto(server.url);
-  await page.waitForFunction(() => window.measure);
+  const page = await openMeasuringPage(context, server.url);
   report(`Chromium ${context.browser()?.version() ?? ''}`, await page.evaluate((o) => window.measure(o), options));
 } finally {
   await close();

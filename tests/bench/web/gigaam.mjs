@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { startServer } from '../../../demo/web/server.mjs';
 import { launch } from '../../browser/support.mjs';
 import { needPackage, packageFolder, root } from '../../web/files.mjs';
-import { threadClock } from './thread_clock.mjs';
+import { openMeasuringPage } from './thread_clock.mjs';
 
 const LARGEST_DIFFERENCE = 1e-4;
 
@@ -44,12 +44,7 @@ try {
   });
   const { context, close } = await launch();
   try {
-    const page = await context.newPage();
-    page.on('pageerror', (error) => console.error(String(error)));
-    page.setDefaultTimeout(600000);
-    await threadClock(page);
-    await page.goto(`${server.url}gigaam.html`);
-    await page.waitForFunction(() => window.measure);
+    const page = await openMeasuringPage(context, `${server.url}gigaam.html`);
     const measured = await page.evaluate((o) => window.measure(o), options);
     if (process.argv.includes('--json')) console.log(JSON.stringify(measured, null, 1));
     else print(measured);

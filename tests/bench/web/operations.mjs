@@ -8,7 +8,7 @@ import binaryen from 'binaryen';
 import { startServer } from '../../../demo/web/server.mjs';
 import { launch } from '../../browser/support.mjs';
 import { needPackage, packageFolder, root } from '../../web/files.mjs';
-import { threadClock } from './thread_clock.mjs';
+import { openMeasuringPage } from './thread_clock.mjs';
 
 const folder = join(root, 'tests/bench/web/operations');
 const ACCUMULATORS = 12;
@@ -60,12 +60,7 @@ const server = await startServer({
 }, 0, { policy: '' }); // Peers need more than this engine: inline scripts and eval.
 const { context, close } = await launch();
 try {
-  const page = await context.newPage();
-  page.on('pageerror', (error) => console.error(String(error)));
-  page.setDefaultTimeout(3600000);
-  await threadClock(page);
-  await page.goto(server.url);
-  await page.waitForFunction(() => window.measure);
+  const page = await openMeasuringPage(context, server.url, 3600000);
   const measured = await page.evaluate((o) => window.measure(o), {
     runtimes: option('runtimes', 'tandem,onnxruntime,litert,tfjs,jax').split(','),
     filter: option('filter', ''),

@@ -14,3 +14,14 @@ export async function threadClock(page) {
   await page.exposeFunction('threadMilliseconds', clock);
   return clock;
 }
+
+/** Opens a page that measures, with the clock, and waits until it can: until it has a function `measure`. */
+export async function openMeasuringPage(context, url, timeout = 600000) {
+  const page = await context.newPage();
+  page.on('pageerror', (error) => console.error(String(error)));
+  page.setDefaultTimeout(timeout);
+  await threadClock(page);
+  await page.goto(url);
+  await page.waitForFunction(() => window.measure);
+  return page;
+}
