@@ -11,6 +11,7 @@
 
 #include "core/base/text.h"
 #include "native/counted.h"
+#include "native/read_files.h"
 #include "native/read_limit.h"
 
 namespace tandem {
@@ -128,6 +129,7 @@ Result<std::unique_ptr<ByteInput>> open_input(const std::string& path, uint64_t 
   if (file.value() < 0) return system_error(ErrorCode::kNotFound, path, "open");
   struct stat status{};
   if (::fstat(file.value(), &status) != 0) return system_error(ErrorCode::kNotFound, path, "open");
+  note_read_file(file.value(), path);
   if (S_ISDIR(status.st_mode)) return fail(ErrorCode::kNotFound, concat("cannot read ", path, ": it is a folder"));
   // Standard input may be a regular file that was read in part: only its rest counts, as for a pipe.
   if (S_ISREG(status.st_mode) && path != "-") {

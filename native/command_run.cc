@@ -7,6 +7,7 @@
 #include "core/base/text.h"
 #include "native/built_in_models.h"
 #include "native/command.h"
+#include "native/read_files.h"
 #include "native/tool_options.h"
 #include "native/weight_files.h"
 
@@ -42,10 +43,13 @@ struct RunCommand {
     TANDEM_TRY(found, find_model(model));
     TANDEM_TRY(model_options, read_model_options(options));
     TANDEM_TRY(input_file, read_weight_file(inputs));
+    // Weights are read later: until then what is known is checked, before any work.
+    if (auto free = check_not_read(outputs); !free) return free;
     TANDEM_TRY(config, target.config());
     TANDEM_TRY(stored, precision.of(*found));
     TANDEM_TRY(results, found->run({weights, model_options, config, stored}, input_file));
     if (!weights.empty() || !found->takes_weights_from_inputs) note_unused(*found, input_file);
+    if (auto free = check_not_read(outputs); !free) return free;
     report_target_notes(config);
     return write_safetensors_file(outputs, results.tensors());
   }

@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "core/weights/weight_index.h"
 #include "native/byte_input.h"
+#include "native/read_files.h"
 #include "native/weight_files.h"
 
 namespace tandem {
@@ -40,6 +41,7 @@ void give_back(std::span<const std::byte> mapped, std::span<const std::byte> byt
 Result<ByteSource> map_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return fail(ErrorCode::kNotFound, concat("cannot open ", path, ": ", std::strerror(errno)));
+  note_read_file(file, path);
   auto source = map_descriptor(file, path);
   ::close(file);
   return source;

@@ -15,6 +15,7 @@
 #include "core/base/text.h"
 #include "core/weights/safetensors.h"
 #include "native/byte_input.h"
+#include "native/read_files.h"
 
 namespace tandem {
 namespace {
@@ -152,6 +153,7 @@ Result<void> write_safetensors_file(const std::string& path, std::span<const Wei
 
 Result<std::vector<std::string>> convert_weight_file(const std::string& from, const std::string& to) {
   TANDEM_TRY(file, read_weight_file(from));
+  if (auto free = check_not_read(to); !free) return tl::unexpected<JitError>(free.error());
   std::vector<std::string> lost;
   for (const auto& [name, reason] : file.unreadable()) {
     lost.push_back(concat("tensor \"", name, "\" is left out: ", reason));

@@ -31,7 +31,7 @@ Result<void> write_safetensors_file(const std::string& path, std::span<const Wei
                                     const std::map<std::string, std::string>& metadata = {});
 
 /// Reads a weight file of any kind and writes all its tensors, with their names, as safetensors. Returns a sentence for
-/// each tensor that could not be carried over (none when all were).
+/// each tensor that could not be carried over (none when all were). kInvalidArgument when both are one file.
 Result<std::vector<std::string>> convert_weight_file(const std::string& from, const std::string& to);
 
 }  // namespace tandem

@@ -153,6 +153,32 @@ TEST_F(Tool, OutputsGoIntoPipesThroughLinksAndToStandardOutput) {
   expect_refused(from + "/dev/full", "cannot write /dev/full", 1);
 }
 
+TEST_F(Tool, NoInputIsOverwrittenWhateverItsName) {
+  const std::string golden = testing::golden_path("gigaam/ctc_tiny.safetensors");
+  fs::create_directories(path("model"));
+  for (const char* copy : {"in.safetensors", "model/model.safetensors"}) fs::copy_file(golden, path(copy));
+  const std::string before = read(golden);
+  fs::create_symlink("in.safetensors", path("link"));
+  fs::create_hard_link(path("in.safetensors"), path("twin"));
+  const std::string words = " is an input";
+  for (const std::string out : {"in.safetensors", "link", "twin", "model/../in.safetensors"}) {
+    expect_refused("convert " + path("in.safetensors") + " " + path(out), "the output " + path(out) + words);
+    expect_refused("run gigaam-ctc --inputs " + path("in.safetensors") + " --outputs " + path(out), words);
+  }
+  expect_refused("convert " + path("link") + " " + path("in.safetensors"), words + ", " + path("link") + ": it would");
+  // Weights, also those that only a folder names, and the configuration.
+  const std::string run_model =
+      "run gigaam-ctc --inputs " + golden + " --weights " + path("model") + " --outputs " + path("model/");
+  expect_refused(run_model + "model.safetensors", words);
+  write("model/config.json", json::parse(read_weight_file(golden)->metadata().at("config")).dump());
+  expect_refused(run_model + "config.json --config " + path("model/config.json"), words);
+  for (const char* copy : {"in.safetensors", "model/model.safetensors"}) EXPECT_EQ(read(path(copy)), before);
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  // Another file beside them is fine, and so is one that is there already.
+  EXPECT_EQ(run(run_model + "out.safetensors").exit_code, 0) << read(path("error"));
+  EXPECT_EQ(run(run_model + "out.safetensors").exit_code, 0) << read(path("error"));
+}
+
 TEST_F(Tool, ShowsTheStagesOfAModel) {
   const std::pair<const char*, const char*> stages[] = {{"graph", "= input f32[1, 288]"},
                                                         {"rewritten", "outputs %"},
