@@ -23,10 +23,11 @@ Result<void> no_options(const std::string& model, const nlohmann::json& options)
 
 /// The f32 vector `name` of the inputs.
 Result<std::vector<float>> vector_input(const WeightFile& inputs, const std::string& name) {
-  TANDEM_TRY(tensor, inputs.get(name));
+  const WeightTensor* tensor = find_input(inputs, name);
+  if (tensor == nullptr) return tl::unexpected<JitError>(inputs.get(name).error());
   if (tensor->shape.size() != 1 || tensor->dtype != DType::kF32)
-    return fail(ErrorCode::kDtypeMismatch, concat(inputs.origin(), ": tensor \"", name, "\" is ", tensor->type_text(),
-                                                  "; f32 with one axis is needed"));
+    return fail(ErrorCode::kDtypeMismatch, concat(inputs.origin(), ": tensor \"", tensor->name, "\" is ",
+                                                  tensor->type_text(), "; f32 with one axis is needed"));
   return tensor->values<float>();
 }
 
@@ -40,7 +41,7 @@ void add_output(WeightFile& outputs, const std::string& name, std::span<const fl
   if (auto added = outputs.add(std::move(tensor)); !added) throw InternalError(added.error().message);
 }
 
-Result<WeightFile> run_silero(SileroVad& vad, const WeightFile& inputs) {
+Result<ModelOutputs> run_silero(SileroVad& vad, const WeightFile& inputs) {
   TANDEM_TRY(samples, vector_input(inputs, "samples"));
   std::vector<float> probabilities;
   if (auto pushed = vad.push(samples, probabilities); !pushed)
@@ -52,7 +53,7 @@ Result<WeightFile> run_silero(SileroVad& vad, const WeightFile& inputs) {
   add_output(outputs, "probabilities", probabilities);
   add_output(outputs, "h", h);
   add_output(outputs, "c", c);
-  return outputs;
+  return ModelOutputs{std::move(outputs), multiplies_bfloat16(*vad.jit().session().plan())};
 }
 
 BuiltInModel silero(const std::string& version, int64_t rate) {
@@ -67,7 +68,7 @@ BuiltInModel silero(const std::string& version, int64_t rate) {
     weights.kept = request.precision.weights;
     return SileroVad::create(weights, request.config);
   };
-  model.run = [load](const ModelRequest& request, const WeightFile& inputs) -> Result<WeightFile> {
+  model.run = [load](const ModelRequest& request, const WeightFile& inputs) -> Result<ModelOutputs> {
     TANDEM_TRY(vad, load(request));
     return run_silero(vad, inputs);
   };
@@ -101,8 +102,13 @@ const std::vector<BuiltInModel>& built_in_models() {
   return models;
 }
 
+const WeightTensor* find_input(const WeightFile& inputs, const std::string& name) {
+  const WeightTensor* tensor = inputs.find("input." + name);
+  return tensor != nullptr ? tensor : inputs.find(name);
+}
+
 Result<nlohmann::json> read_model_options(const std::string& path) {
-  if (path.empty()) return nlohmann::json::object();
+  if (path.empty()) return nlohmann::json();
   TANDEM_TRY(bytes, read_all_bytes(path, kMostJsonBytes));
   const auto* begin = reinterpret_cast<const char*>(bytes.data());
   TANDEM_TRY(options, parse_json({begin, bytes.size()}, path));
@@ -133,16 +139,19 @@ namespace {
 Result<std::optional<DType>> parse_weights_dtype(const BuiltInModel& model, const std::string& text) {
   if (text.empty()) return std::nullopt;
   const std::optional<DType> dtype = dtype_named(text == "int8" ? "i8" : text);
+  const bool has_weights = !model.weights_dtypes.empty();
   std::vector<std::string> names;
-  for (const DType allowed : model.weights_dtypes) {
-    if (dtype == allowed) return dtype;
+  for (const DType allowed : has_weights ? model.weights_dtypes : all_weights_dtypes()) {
+    if (dtype == allowed) {
+      if (has_weights) return dtype;
+      report_note(concat("--weights-dtype has no effect: ", model.name, " has no weights"));
+      return std::nullopt;
+    }
     names.emplace_back(name_of(allowed));
   }
-  if (names.empty())
-    return fail(ErrorCode::kInvalidArgument,
-                concat("--weights-dtype is ", text, ", but the weights of ", model.name, " are kept as they are"));
-  return fail(ErrorCode::kInvalidArgument, concat("--weights-dtype is \"", text, "\": the weights of ", model.name,
-                                                  " can be kept as ", join(names)));
+  return fail(ErrorCode::kInvalidArgument,
+              concat("--weights-dtype is \"", text, "\": ",
+                     has_weights ? concat("the weights of ", model.name, " can be kept as ") : "use ", join(names)));
 }
 
 }  // namespace
@@ -150,7 +159,7 @@ Result<std::optional<DType>> parse_weights_dtype(const BuiltInModel& model, cons
 Result<Precision> PrecisionOptions::of(const BuiltInModel& model) const {
   TANDEM_TRY(weights, parse_weights_dtype(model, weights_dtype));
   TANDEM_TRY(stored, parse_activations(activations));
-  if (!activations.empty() && !model.seeded_weights)
+  if (stored != DType::kF32 && !model.rounds_activations)
     return fail(ErrorCode::kInvalidArgument, concat("--activations is ", activations, ", but ", model.name,
                                                     " has no such choice: it computes in f32"));
   return Precision{weights, stored};

@@ -23,7 +23,7 @@ struct Precision {
 /// What a model is run on.
 struct ModelRequest {
   std::string weights;            ///< --weights, may be empty.
-  const nlohmann::json& options;  ///< An object; empty without --config.
+  const nlohmann::json& options;  ///< An object; null without --config.
   PrepareConfig config;
   Precision precision = {};
   std::map<std::string, int64_t> variables = {};  ///< Sizes of the step that is prepared.
@@ -43,20 +43,28 @@ struct PreparedModel {
   double prepare_ms = 0;               ///< How long preparing took, after the weights had been read.
 };
 
+/// What a run gives. The tensors own their bytes.
+struct ModelOutputs {
+  WeightFile tensors;
+  std::optional<bool> bfloat16_dots = {};  ///< The plan has them; empty: there was nothing to run.
+};
+
 /// A model that `tandem run`, `show` and `profile` know by name.
 struct BuiltInModel {
   std::string name;
   std::string summary;  ///< Its inputs and outputs, for --help.
-  /// Runs it on tensors by name. The result owns its bytes.
-  std::function<Result<WeightFile>(const ModelRequest& request, const WeightFile& inputs)> run;
+  /// Runs it on tensors by name.
+  std::function<Result<ModelOutputs>(const ModelRequest& request, const WeightFile& inputs)> run;
   /// Prepares one step. Its inputs are zero, or noise where zeros would cost less.
   std::function<Result<PreparedModel>(const ModelRequest& request)> prepare;
   /// Names of all inputs that `run` looks at, also those with "input." before them.
   std::vector<std::string> inputs;
   /// Without --weights, the weights are among the inputs.
   bool takes_weights_from_inputs = false;
-  /// What its weights may be kept as.
+  /// What its weights may be kept as; empty: it has none.
   std::vector<DType> weights_dtypes = {};
+  /// Its activations may be bf16.
+  bool rounds_activations = false;
   /// Names of the sizes that ModelRequest::variables may hold.
   std::vector<std::string> variables = {};
   /// Random weights for measuring, of the published size or the configuration's; empty: the model has weights.
@@ -64,7 +72,11 @@ struct BuiltInModel {
 };
 
 const std::vector<BuiltInModel>& built_in_models();
-/// The options of a model in a JSON file: an object; empty without a path. kInvalidFormat, kNotFound.
+/// Everything that weights of some model may be kept as.
+inline std::vector<DType> all_weights_dtypes() { return {DType::kF32, DType::kF16, DType::kBF16, DType::kI8}; }
+/// The tensor "input.NAME", else "NAME"; null when there is neither.
+const WeightTensor* find_input(const WeightFile& inputs, const std::string& name);
+/// The options of a model in a JSON file: an object; null without a path. kInvalidFormat, kNotFound.
 Result<nlohmann::json> read_model_options(const std::string& path);
 /// --weights-dtype and --activations as they were given; empty: the default.
 struct PrecisionOptions {
@@ -72,7 +84,8 @@ struct PrecisionOptions {
   std::string activations;    ///< f32 or bf16.
 
   void add_to(CLI::App& command);
-  /// kInvalidArgument for other words, and for a model that is computed as it is stored.
+  /// kInvalidArgument for other words, and for bf16 activations of a model that has no such choice. What has no effect
+  /// is a note.
   Result<Precision> of(const BuiltInModel& model) const;
 };
 /// --activations alone, for a command whose model has them.

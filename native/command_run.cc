@@ -1,6 +1,7 @@
 // tandem run: any built-in model on tensors by name.
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -14,16 +15,29 @@
 namespace tandem {
 namespace {
 
-/// Tensors that the model does not look at are most often misspelt.
-void note_unused(const BuiltInModel& model, const WeightFile& inputs) {
+constexpr std::string_view kPrefix = "input.";
+
+bool is_marked(const WeightTensor& tensor) { return tensor.name.starts_with(kPrefix); }
+
+bool takes(const BuiltInModel& model, const WeightTensor& tensor) {
+  const std::string name = tensor.name.substr(is_marked(tensor) ? kPrefix.size() : 0);
+  return std::find(model.inputs.begin(), model.inputs.end(), name) != model.inputs.end();
+}
+
+/// Tensors that the model does not look at are most often misspelt. A file that holds more than inputs has them marked
+/// by "input.", for several models maybe: all else in it is meant for others.
+void note_unused(const BuiltInModel& model, const WeightFile& inputs, bool holds_weights) {
   constexpr size_t kShown = 8;
+  const std::vector<WeightTensor>& tensors = inputs.tensors();
+  const bool holds_more = holds_weights || std::any_of(tensors.begin(), tensors.end(), is_marked);
+  const auto is_used = [&](const WeightTensor& tensor) {
+    if (!holds_more) return takes(model, tensor);
+    const auto takes_it = [&](const BuiltInModel& any) { return takes(any, tensor); };
+    return !is_marked(tensor) || std::any_of(built_in_models().begin(), built_in_models().end(), takes_it);
+  };
   std::vector<std::string> unused;
-  for (const WeightTensor& tensor : inputs.tensors()) {
-    const bool used = std::any_of(model.inputs.begin(), model.inputs.end(), [&](const std::string& name) {
-      return tensor.name == name || tensor.name == "input." + name;
-    });
-    if (!used) unused.push_back(tensor.name.substr(0, 120));
-  }
+  for (const WeightTensor& tensor : tensors)
+    if (!is_used(tensor)) unused.push_back(tensor.name.substr(0, 120));
   if (unused.empty()) return;
   const size_t more = unused.size() - std::min(unused.size(), kShown);
   unused.resize(unused.size() - more);
@@ -48,10 +62,18 @@ struct RunCommand {
     TANDEM_TRY(config, target.config());
     TANDEM_TRY(stored, precision.of(*found));
     TANDEM_TRY(results, found->run({weights, model_options, config, stored}, input_file));
-    if (!weights.empty() || !found->takes_weights_from_inputs) note_unused(*found, input_file);
+    note_unused(*found, input_file, takes_weights_from_inputs(*found));
     if (auto free = check_not_read(outputs); !free) return free;
-    report_target_notes(config);
-    return write_safetensors_file(outputs, results.tensors());
+    report_target_notes(config, results.bfloat16_dots);
+    return write_safetensors_file(outputs, results.tensors.tensors());
+  }
+
+ private:
+  bool takes_weights_from_inputs(const BuiltInModel& found) const {
+    if (weights.empty()) return found.takes_weights_from_inputs;
+    std::error_code ignored;
+    return std::filesystem::equivalent(weights, inputs, ignored) ||
+           std::filesystem::equivalent(std::filesystem::path(weights) / "model.safetensors", inputs, ignored);
   }
 };
 

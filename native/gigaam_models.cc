@@ -10,6 +10,8 @@
 #include "core/models/gigaam.h"
 #include "native/model_weights.h"
 #include "native/seeded_weights.h"
+#include "native/speech_files.h"
+#include "native/tool_options.h"
 
 namespace tandem {
 namespace {
@@ -29,11 +31,6 @@ void add(WeightFile& outputs, const std::string& name, std::vector<int64_t> shap
   if (auto added = outputs.add(std::move(tensor)); !added) throw InternalError(added.error().message);
 }
 
-const WeightTensor* find_input(const WeightFile& inputs, const std::string& name) {
-  const WeightTensor* tensor = inputs.find("input." + name);
-  return tensor != nullptr ? tensor : inputs.find(name);
-}
-
 /// Checked input of a kind.
 template <typename T>
 Result<std::vector<T>> input_values(const WeightFile& inputs, const WeightTensor& tensor, size_t rank) {
@@ -50,7 +47,20 @@ struct Source {
   GigaAmConfig config;
 };
 
-/// Weights from --weights or else from `inputs`; the configuration from --config, or the metadata of either.
+/// The configuration of --config, else that of the weights, else the metadata of `inputs`.
+Result<GigaAmConfig> config_of(const ModelRequest& request, const WeightFile& weights, const WeightFile& inputs) {
+  if (!request.options.is_null()) return parse_gigaam_config(request.options.dump(), "--config");
+  const bool named = !request.weights.empty();
+  auto config = named ? find_gigaam_config(request.weights, weights, "") : gigaam_config_of(weights);
+  if (config || config.error().code != ErrorCode::kNotFound) return config;
+  if (!named)
+    return fail(ErrorCode::kNotFound, concat("--weights is missing: this model has no weights of its own; name a file "
+                                             "or folder of safetensors that holds its configuration"));
+  auto other = gigaam_config_of(inputs);
+  return other || other.error().code != ErrorCode::kNotFound ? other : config;
+}
+
+/// Weights from --weights or else from `inputs`, and their configuration.
 Result<Source> source_of(const ModelRequest& request, const WeightFile& inputs) {
   Source source{inputs, {}};
   if (request.weight_file) {
@@ -59,15 +69,8 @@ Result<Source> source_of(const ModelRequest& request, const WeightFile& inputs) 
     TANDEM_TRY(file, read_model_weights(request.weights));
     source.weights = std::move(file);
   }
-  auto config = request.options.empty() ? gigaam_config_of(source.weights)
-                                        : parse_gigaam_config(request.options.dump(), "--config");
-  if (!config && config.error().code == ErrorCode::kNotFound && !request.weights.empty())
-    if (auto other = gigaam_config_of(inputs)) config = std::move(other);
-  if (!config && config.error().code == ErrorCode::kNotFound && request.weights.empty())
-    return fail(ErrorCode::kNotFound, concat("--weights is missing: this model has no weights of its own; name a file "
-                                             "or folder of safetensors that holds its configuration"));
-  if (!config) return tl::unexpected<JitError>(config.error());
-  source.config = std::move(*config);
+  TANDEM_TRY(config, config_of(request, source.weights, inputs));
+  source.config = std::move(config);
   return source;
 }
 
@@ -184,53 +187,56 @@ RecognizedBatch without_frames(const GigaAmConfig& config, int64_t lanes) {
   return batch;
 }
 
+/// `dots` becomes whether the plan has bf16 dot products; as it was without a plan.
 Result<EncodedFrames> encode(const std::shared_ptr<const GigaAmModel>& model, const Mel& mel,
-                             const PrepareConfig& config) {
+                             const PrepareConfig& config, std::optional<bool>& dots) {
   if (mel.t == 0) return without_frames(model->config, mel.lanes());
   TANDEM_TRY(encoder, GigaAmEncoder::create(model, {mel.lanes(), mel.t, true}, config));
+  dots = multiplies_bfloat16(*encoder.jit().session().plan());
   return encoder.encode(mel.batch());
 }
 
 Result<RecognizedBatch> recognize(const std::shared_ptr<const GigaAmModel>& model, const Mel& mel,
-                                  const PrepareConfig& config) {
+                                  const PrepareConfig& config, std::optional<bool>& dots) {
   if (mel.t == 0) return without_frames(model->config, mel.lanes());
   TANDEM_TRY(recognizer, GigaAmRecognizer::create(model, {mel.lanes(), mel.t, true}, config));
+  dots = multiplies_bfloat16(*recognizer.jit().session().plan());
   return recognizer.recognize(mel.batch());
 }
 
-Result<WeightFile> run_mel(const ModelRequest& request, const WeightFile& inputs) {
+Result<ModelOutputs> run_mel(const ModelRequest& request, const WeightFile& inputs) {
   TANDEM_TRY(source, source_of(request, inputs));
   TANDEM_TRY(mel, mel_of_samples(source.config.mel, inputs, request.config));
-  WeightFile outputs;
-  add(outputs, "log_mel", {mel.features, mel.t}, std::move(mel.values));
+  ModelOutputs outputs{{}, false};
+  add(outputs.tensors, "log_mel", {mel.features, mel.t}, std::move(mel.values));
   return outputs;
 }
 
-Result<WeightFile> run_encoder(const ModelRequest& request, const WeightFile& inputs) {
+Result<ModelOutputs> run_encoder(const ModelRequest& request, const WeightFile& inputs) {
   TANDEM_TRY(source, source_of(request, inputs));
   TANDEM_TRY(model, model_of(source, request, {}));
   TANDEM_TRY(mel, mel_of(source.config, inputs, request.config));
-  TANDEM_TRY(batch, encode(model, mel, request.config));
-  WeightFile outputs;
-  add_encoded(outputs, batch);
+  ModelOutputs outputs;
+  TANDEM_TRY(batch, encode(model, mel, request.config, outputs.bfloat16_dots));
+  add_encoded(outputs.tensors, batch);
   return outputs;
 }
 
-Result<WeightFile> run_head(const ModelRequest& request, const WeightFile& inputs, GigaAmHead head) {
+Result<ModelOutputs> run_head(const ModelRequest& request, const WeightFile& inputs, GigaAmHead head) {
   TANDEM_TRY(source, source_of(request, inputs));
   TANDEM_TRY(model, model_of(source, request, head));
   TANDEM_TRY(mel, mel_of(source.config, inputs, request.config));
-  TANDEM_TRY(batch, recognize(model, mel, request.config));
-  WeightFile outputs;
+  ModelOutputs outputs;
+  TANDEM_TRY(batch, recognize(model, mel, request.config, outputs.bfloat16_dots));
   if (head == GigaAmHead::kCtc)
-    add(outputs, "log_probs", {mel.lanes(), batch.frames, batch.score_width}, std::move(batch.scores));
-  add_sequences(outputs, batch.sequences);
-  add_encoded(outputs, batch);
+    add(outputs.tensors, "log_probs", {mel.lanes(), batch.frames, batch.score_width}, std::move(batch.scores));
+  add_sequences(outputs.tensors, batch.sequences);
+  add_encoded(outputs.tensors, batch);
   return outputs;
 }
 
 /// Samples to tokens in one plan.
-Result<WeightFile> run_speech(const ModelRequest& request, const WeightFile& inputs) {
+Result<ModelOutputs> run_speech(const ModelRequest& request, const WeightFile& inputs) {
   TANDEM_TRY(source, source_of(request, inputs));
   TANDEM_TRY(model, model_of(source, request, GigaAmHead::kCtc));
   const WeightTensor* tensor = find_input(inputs, "pcm");
@@ -241,6 +247,7 @@ Result<WeightFile> run_speech(const ModelRequest& request, const WeightFile& inp
   TANDEM_TRY(samples, input_values<int16_t>(inputs, *tensor, 1));
   const auto n = static_cast<int64_t>(samples.size());
   const int64_t features = source.config.mel.features, classes = source.config.head->num_classes;
+  std::optional<bool> dots;
   WeightFile outputs;
   EncodedFrames batch;
   batch.width = source.config.encoder->d_model;
@@ -250,6 +257,7 @@ Result<WeightFile> run_speech(const ModelRequest& request, const WeightFile& inp
     jit.with_n_fixed(n);
     if (auto done = jit.prepare_with_config(InputSpec{{n}, DType::kI16}, request.config); !done)
       return tl::unexpected<JitError>(done.error());
+    dots = multiplies_bfloat16(*jit.session().plan());
     TANDEM_TRY(buffer, jit.samples_mut());
     if (auto done = buffer.copy_from(samples); !done) return tl::unexpected<JitError>(done.error());
     if (auto done = jit.execute(); !done) return tl::unexpected<JitError>(done.error());
@@ -267,7 +275,7 @@ Result<WeightFile> run_speech(const ModelRequest& request, const WeightFile& inp
   add(outputs, "log_mel", {features, mel_frames}, std::move(log_mel));
   add(outputs, "log_probs", {1, batch.frames, classes}, std::move(scores));
   add_encoded(outputs, batch);
-  return outputs;
+  return ModelOutputs{std::move(outputs), dots};
 }
 
 using Clock = std::chrono::steady_clock;
@@ -371,8 +379,9 @@ constexpr const char* kPublishedSizes = R"({
 Result<WeightFile> seeded_source(const ModelRequest& request, bool rnnt) {
   std::string text = kPublishedSizes;
   text.replace(text.find("HEAD"), 4, rnnt ? "rnnt" : "ctc");
-  if (!request.options.empty()) text = request.options.dump();
-  TANDEM_TRY(config, parse_gigaam_config(text, request.options.empty() ? "built in" : "--config"));
+  const bool given = !request.options.is_null();
+  if (given) text = request.options.dump();
+  TANDEM_TRY(config, parse_gigaam_config(text, given ? "--config" : "built in"));
   TANDEM_TRY(file, seeded_gigaam_weights(config, 1));
   file.metadata()["config"] = text;
   return file;
@@ -413,7 +422,8 @@ std::vector<BuiltInModel> gigaam_models() {
     model.takes_weights_from_inputs = true;
     model.variables = samples_only ? Names{"n"} : Names{"b", "t"};
     const bool rnnt = model.name == "gigaam-rnnt";
-    model.weights_dtypes = {DType::kF32, DType::kF16, DType::kBF16, DType::kI8};
+    model.rounds_activations = model.name != "gigaam-mel";
+    if (model.name != "gigaam-mel") model.weights_dtypes = all_weights_dtypes();
     model.seeded_weights = [rnnt](const ModelRequest& request) { return seeded_source(request, rnnt); };
   }
   return models;

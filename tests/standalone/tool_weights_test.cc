@@ -166,7 +166,86 @@ TEST_F(ToolWeights, ActivationsAreBfloat16WhereThatIsAChoice) {
     expect_refused(command + " --activations f16", "--activations is \"f16\": use f32 or bf16");
   expect_refused("run gigaam-ctc --inputs '" + golden + "' --outputs o --activations int8", "use f32 or bf16");
   expect_refused("transcribe x.wav --weights y --activations f64", "use f32 or bf16");
-  expect_refused("profile silero-v6-16k --activations bf16", "silero-v6-16k has no such choice: it computes in f32");
+  for (const std::string model : {"silero-v6-16k", "gigaam-mel"})
+    expect_refused("profile " + model + " --activations bf16", model + " has no such choice: it computes in f32");
+}
+
+TEST_F(ToolWeights, WhatAsksForTheDefaultIsTakenAndWhatHasNoEffectIsSaid) {
+  const std::string golden = testing::golden_path("gigaam/e2e_tiny.safetensors");
+  write_samples("samples.safetensors", std::vector<float>(600, 0.1f), "input.samples");
+  const auto note_of = [&](const std::string& arguments) {
+    const testing::Outcome done = run("run " + arguments + " --outputs '" + path("out.safetensors") + "'");
+    EXPECT_EQ(done.exit_code, 0) << done.error;
+    return done.error;
+  };
+  const std::string vad = "silero-v6-16k --inputs '" + path("samples.safetensors") + "'";
+  const std::string model = " --inputs '" + golden + "'";
+  EXPECT_EQ(note_of(vad + " --activations f32 --weights-dtype f32"), "");
+  EXPECT_EQ(note_of("gigaam-mel --activations f32" + model), "");
+  EXPECT_EQ(note_of("gigaam-mel --weights-dtype f16" + model),
+            "tandem: note: --weights-dtype has no effect: gigaam-mel has no weights\n");
+  expect_refused("run gigaam-mel --weights-dtype i4 --outputs x" + model, "--weights-dtype is \"i4\": use f32, f16");
+  const std::string dots = " --target interpreter --bf16-dot";
+  const std::string none = "note: --bf16-dot (TANDEM_BF16_DOT) has no effect: no long sum of products meets bf16";
+  for (const std::string kind : {"encoder", "ctc", "e2e", "mel"})
+    EXPECT_NE(note_of("gigaam-" + kind + model + dots).find(none), std::string::npos) << kind;
+  EXPECT_NE(note_of(vad + dots).find(none), std::string::npos);
+  for (const std::string kind : {"encoder", "ctc", "e2e"})
+    EXPECT_EQ(note_of("gigaam-" + kind + model + dots + " --weights-dtype bf16"), "") << kind;
+}
+
+TEST_F(ToolWeights, AConfigurationBesideThemIsFoundByEveryCommand) {
+  const std::string golden = testing::golden_path("gigaam/ctc_tiny.safetensors");
+  const auto file = read_weight_file(golden);
+  ASSERT_TRUE(file);
+  std::filesystem::create_directory(path("model"));
+  ASSERT_TRUE(write_safetensors_file(path("model/model.safetensors"), file->tensors()));
+  write("model/config.json", json::parse(file->metadata().at("config")).dump());
+  const std::string run_model = "run gigaam-ctc --outputs '" + path("out.safetensors") + "' --inputs '";
+  ASSERT_EQ(run(run_model + golden + "'").exit_code, 0) << read(path("error"));
+  const std::string expected = read(path("out.safetensors"));
+  for (const std::string name : {"model", "model/", "model/model.safetensors"}) {
+    const std::string weights = " --weights '" + path(name) + "'";
+    // The inputs have no configuration of their own: it can only come from the folder.
+    EXPECT_EQ(run(run_model + path("model/model.safetensors") + "'" + weights).exit_code, 0) << read(path("error"));
+    EXPECT_EQ(read(path("out.safetensors")), expected);
+    for (const std::string command : {"bench --steps 1 --vars t=20", "profile --steps 1", "show --stage graph"})
+      EXPECT_EQ(run(command + " gigaam-ctc" + weights).exit_code, 0) << command << read(path("error"));
+  }
+  std::filesystem::remove(path("model/config.json"));
+  expect_refused("show gigaam-ctc --stage graph --weights '" + path("model") + "'",
+                 "the configuration is missing: there is no " + path("model/config.json"));
+  write("empty.json", "{}");
+  expect_refused(
+      "show gigaam-ctc --stage graph --weights '" + path("model") + "' --config '" + path("empty.json") + "'",
+      "--config has neither \"encoder\" nor \"preprocessor\"");
+}
+
+TEST_F(ToolWeights, OnlyMisspeltInputsAreNotedBesideWeights) {
+  const std::string golden = testing::golden_path("gigaam/ctc_tiny.safetensors");
+  const auto file = read_weight_file(golden);
+  ASSERT_TRUE(file);
+  std::vector<WeightTensor> misspelt = file->tensors(), bare = misspelt;
+  for (WeightTensor& tensor : misspelt)
+    if (tensor.name == "input.mel_lengths") tensor.name = "input.mel_length";
+  std::erase_if(bare, [](const WeightTensor& tensor) { return !tensor.name.starts_with("input."); });
+  for (WeightTensor& tensor : bare) tensor.name = tensor.name.substr(6);
+  bare.back().name = "surplus";
+  ASSERT_TRUE(write_safetensors_file(path("misspelt.safetensors"), misspelt, file->metadata()));
+  ASSERT_TRUE(write_safetensors_file(path("bare.safetensors"), bare));
+  const auto notes = [&](const std::string& inputs, const std::string& weights) {
+    const testing::Outcome done =
+        run("run gigaam-ctc --inputs '" + inputs + "' --outputs '" + path("out.safetensors") + "'" + weights);
+    EXPECT_EQ(done.exit_code, 0) << done.error;
+    return done.error;
+  };
+  const std::string with_golden = " --weights '" + golden + "'";
+  EXPECT_EQ(notes(golden, with_golden), "");
+  EXPECT_EQ(notes(golden, ""), "");
+  const std::string found = "does not use these tensors of " + path("misspelt.safetensors") + ": input.mel_length\n";
+  for (const std::string& weights : {std::string(), with_golden})
+    EXPECT_NE(notes(path("misspelt.safetensors"), weights).find(found), std::string::npos);
+  EXPECT_NE(notes(path("bare.safetensors"), with_golden).find(": surplus\n"), std::string::npos);
 }
 
 }  // namespace
