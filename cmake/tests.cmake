@@ -93,7 +93,7 @@ foreach(file IN LISTS standalone)
   set_tests_properties(standalone.${stem} PROPERTIES LABELS standalone TIMEOUT 900)
 endforeach()
 
-foreach(program tool_test tool_input_test tool_transcribe_test tool_weights_test)
+foreach(program tool_test tool_input_test tool_messages_test tool_transcribe_test tool_weights_test)
   if(TARGET ${program})
     add_dependencies(${program} tandem)
   endif()

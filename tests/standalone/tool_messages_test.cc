@@ -44,6 +44,22 @@ TEST_F(Tool, SizesAreRefusedWithNameValueAndBounds) {
   EXPECT_NE(graph.out.find("f32[3, 64, 77]"), std::string::npos) << graph.out.substr(0, 1000);
 }
 
+TEST_F(Tool, AnOptionWithoutAValueIsNamed) {
+  const std::string words = ": the value is empty; give one, or leave the option out; see tandem ";
+  const std::pair<const char*, const char*> options[] = {
+      {"vad", "--model"},         {"vad", "--weights"},      {"vad", "--raw"},        {"vad", "--threshold"},
+      {"vad", "--format"},        {"vad", "--target"},       {"bench", "--vars"},     {"bench", "--weights-dtype"},
+      {"bench", "--activations"}, {"bench", "--config"},     {"run", "--inputs"},     {"run", "--outputs"},
+      {"show", "--stage"},        {"transcribe", "--head"},  {"transcribe", "--vad"}, {"weights", "--config"},
+      {"profile", "--isa"},       {"profile", "--numerics"}, {"bench", "--threads"},
+  };
+  for (const auto& [command, option] : options)
+    for (const std::string form : {" ''", "=", "=''"})
+      expect_refused(std::string(command) + " " + option + form + kSpeech,
+                     std::string("tandem: ") + option + words + command + " --help");
+  expect_refused("profile --bf16-dot= silero-v6-16k", "--bf16-dot" + words);
+}
+
 TEST_F(Tool, ShowAndProfileTakeAConfiguration) {
   const testing::GigaAmGolden golden("ctc_tiny");
   json config = json::parse(golden.file.metadata().at("config"));
