@@ -270,6 +270,8 @@ Result<ModelOutputs> run_speech(const ModelRequest& request, const WeightFile& i
     batch.frames = static_cast<int64_t>(scores.size()) / classes;
   }
   batch.encoded_lengths = {static_cast<int32_t>(batch.frames)};
+  if (auto checked = check_finite_rows("scores", {scores, classes}, batch, *model, log_mel); !checked)
+    return tl::unexpected<JitError>(checked.error());
   add_sequences(outputs, ctc_greedy_batch(scores, batch.frames, classes, batch.encoded_lengths));
   const auto mel_frames = static_cast<int64_t>(log_mel.size()) / features;
   add(outputs, "log_mel", {features, mel_frames}, std::move(log_mel));

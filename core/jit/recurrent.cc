@@ -23,7 +23,7 @@ Result<void> check_recurrent_state(std::span<const float> state, size_t h_size) 
   return fail(ErrorCode::kNonFinite,
               concat("element ", at < h_size ? at : at - h_size, " of the new state ", at < h_size ? "h" : "c", " is ",
                      state[at],
-                     "; the state stays as it was. Check the inputs: they must be finite and in the range "
+                     "; the state stays as it was. Check that inputs and weights are finite and in the range "
                      "that the model was made for"));
 }
 

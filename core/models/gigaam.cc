@@ -2,6 +2,7 @@
 
 #include "core/audio/finite.h"
 #include "core/base/text.h"
+#include "core/models/largest_weight.h"
 
 namespace tandem {
 
@@ -37,8 +38,9 @@ Result<void> check_batch(const GigaAmConfig& config, const BatchLimits& limits, 
     return fail(ErrorCode::kInvalidArgument, concat("mel has ", batch.mel.size(), " elements; [", b, ", ", features,
                                                     ", ", batch.t, "] has ", b * features * batch.t));
   if (const auto bad = find_non_finite(batch.mel))
-    return fail(ErrorCode::kNonFinite, concat("mel holds ", batch.mel[*bad], " at element ", *bad,
-                                              "; the recording or its log-mel is damaged"));
+    return fail(ErrorCode::kNonFinite,
+                concat("mel holds ", batch.mel[*bad], " at element ", *bad,
+                       ": log-mel must be finite, and that of samples far beyond full scale is not"));
   return {};
 }
 
@@ -52,19 +54,6 @@ Result<void> prepare(Jit& jit, const BatchLimits& limits, const PrepareConfig& c
     jit.with_b_bound(limits.lanes).with_t_bound(limits.frames);
   }
   return jit.prepare_with_config(f32({limits.lanes, model.mel.features, limits.frames}), i32({limits.lanes}), config);
-}
-
-/// Nothing can be made of results that are no numbers: [b, frames, width], of which the frames of each lane count.
-Result<void> check_rows(const char* what, std::span<const float> values, int64_t width, const EncodedFrames& batch) {
-  for (size_t lane = 0; lane < batch.encoded_lengths.size(); ++lane) {
-    const auto begin = lane * static_cast<size_t>(batch.frames * width);
-    const auto rows = values.subspan(begin, static_cast<size_t>(batch.encoded_lengths[lane] * width));
-    if (const auto bad = find_non_finite(rows))
-      return fail(ErrorCode::kNonFinite,
-                  concat("the ", what, " of the model hold ", rows[*bad], " in frame ",
-                         *bad / static_cast<size_t>(width), " of lane ", lane, ": a weight is damaged or too large"));
-  }
-  return {};
 }
 
 /// Checks and runs a batch, and copies what every wrapper of the encoder gives.
@@ -86,10 +75,25 @@ Result<void> run(Jit& jit, const BatchLimits& limits, const MelBatch& batch, Enc
   result.width = encoded.shape()[2];
   result.encoded = std::move(values);
   result.encoded_lengths = std::move(counts);
-  return check_rows("encoded frames", result.encoded, result.width, result);
+  return check_finite_rows("encoded frames", {result.encoded, result.width}, result, jit.model(), batch.mel);
 }
 
 }  // namespace
+
+Result<void> check_finite_rows(const char* what, const RowsOfFrames& rows, const EncodedFrames& batch,
+                               const GigaAmModel& model, std::span<const float> mel) {
+  const auto width = static_cast<size_t>(rows.width), frames = static_cast<size_t>(batch.frames);
+  for (size_t lane = 0; lane < batch.encoded_lengths.size(); ++lane) {
+    const auto counted = static_cast<size_t>(batch.encoded_lengths[lane]);
+    const auto values = rows.values.subspan(lane * frames * width, counted * width);
+    if (const auto bad = find_non_finite(values))
+      return fail(ErrorCode::kNonFinite,
+                  concat("the ", what, " of the model hold ", values[*bad], " in frame ", *bad / width, " of lane ",
+                         lane, ": log-mel reaches ", largest_magnitude(mel), ", that of sound at most 21, and ",
+                         largest_weight_text(model.weights.tensors())));
+  }
+  return {};
+}
 
 Result<GigaAmEncoder> GigaAmEncoder::create(const std::shared_ptr<const GigaAmModel>& model, const BatchLimits& limits,
                                             const PrepareConfig& config) {
@@ -129,7 +133,8 @@ Result<RecognizedBatch> GigaAmRecognizer::recognize(const MelBatch& batch) {
   TANDEM_TRY(values, scores.to_vector<float>());
   result.score_width = scores.shape()[2];
   result.scores = std::move(values);
-  if (auto checked = check_rows("scores", result.scores, result.score_width, result); !checked)
+  if (auto checked = check_finite_rows("scores", {result.scores, result.score_width}, result, jit_.model(), batch.mel);
+      !checked)
     return tl::unexpected<JitError>(checked.error());
   if (auto decoded = decode(result); !decoded) return tl::unexpected<JitError>(decoded.error());
   return result;

@@ -17,6 +17,17 @@ struct EncodedFrames {
   std::vector<int32_t> encoded_lengths;  ///< [b]
 };
 
+/// Values of frames [b, t', width].
+struct RowsOfFrames {
+  std::span<const float> values;
+  int64_t width;
+};
+
+/// kNonFinite when the frames of a lane hold something that is no number, from which nothing can be made: names it and
+/// its place, and how far `mel`, which it was made of, and the weights reach. `what`: the plural of the values.
+Result<void> check_finite_rows(const char* what, const RowsOfFrames& rows, const EncodedFrames& batch,
+                               const GigaAmModel& model, std::span<const float> mel);
+
 /// A batch as the encoder and its head see it.
 struct RecognizedBatch : EncodedFrames {
   int64_t score_width = 0;               ///< Classes (CTC) or joint hidden (RN-T).

@@ -25,6 +25,7 @@ struct GigaAmModel {
   Conformer encoder;
   std::optional<CtcHead> ctc;
   std::optional<RnntHead> rnnt;
+  GigaAmWeights weights;
 };
 
 /// Samples of one clip to log-mel: samples [>= n] of f32 or i16.

@@ -4,6 +4,7 @@
 
 #include "core/audio/finite.h"
 #include "core/base/text.h"
+#include "core/models/largest_weight.h"
 
 namespace tandem {
 namespace {
@@ -97,7 +98,8 @@ Result<bool> RnntGreedy::step(std::span<const float> projected, int64_t frames, 
     if (const auto bad = find_non_finite(row))
       return fail(ErrorCode::kNonFinite,
                   concat("the joint network gives ", row[*bad], " for class ", *bad, " in frame ", lane.frame,
-                         " of lane ", i, ": a weight of the head is damaged or too large"));
+                         " of lane ", i, ": the projected frames reach ", largest_magnitude(projected), ", and ",
+                         largest_weight_text(predictor_.model().weights.tensors())));
     const auto best = static_cast<int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
     if (best != config.blank()) {
       sequences[i].tokens.push_back(best);

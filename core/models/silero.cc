@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "core/base/text.h"
+#include "core/models/largest_weight.h"
 #include "core/models/weight_constant.h"
 
 namespace tandem {
@@ -14,14 +15,6 @@ Result<SileroSizes> silero_sizes(int64_t sample_rate) {
   if (sample_rate == 8000) return SileroSizes{256, 32, 64};
   return fail(ErrorCode::kInvalidArgument, concat("the sample rate is ", sample_rate,
                                                   " Hz, Silero VAD takes 16000 or 8000; resample the recording"));
-}
-
-tl::unexpected<JitError> silero_overflow(std::span<const float> frame, int64_t number, int64_t window) {
-  float largest = 0;
-  for (const float sample : frame) largest = std::max(largest, std::fabs(sample));
-  return fail(ErrorCode::kNonFinite, concat("window ", number, " (from sample ", number * window,
-                                            " on) has no finite probability: its samples reach ", largest,
-                                            " and the network overflows; scale them to -1 to 1"));
 }
 
 namespace {
@@ -103,7 +96,7 @@ Tensor matrix(const SileroWeights& weights, const WeightTensor& weight) {
 Silero::Silero(const SileroWeights& weights)
     : sample_rate_(weights.sample_rate),
       sizes_(sizes_or_throw(weights)),
-      stft_weight_(weights.stft_basis),
+      weights_(weights),
       stft_basis_(weight_constant(weights.stft_basis, weights.file)),
       conv1_weight_(matrix(weights, weights.conv1_weight)),
       conv1_bias_(weight_constant(weights.conv1_bias, weights.file)),
@@ -121,6 +114,17 @@ Silero::Silero(const SileroWeights& weights)
       lstm_bias_hh_(weight_constant(weights.lstm_bias_hh, weights.file)),
       final_weight_(weight_constant(weights.final_weight, weights.file)),
       final_bias_(weight_constant(weights.final_bias, weights.file)) {}
+
+tl::unexpected<JitError> Silero::overflow(std::span<const float> frame, int64_t number) const {
+  const SileroWeights& w = weights_;
+  const WeightTensor all[] = {w.stft_basis,   w.conv1_weight,   w.conv1_bias,   w.conv2_weight, w.conv2_bias,
+                              w.conv3_weight, w.conv3_bias,     w.conv4_weight, w.conv4_bias,   w.lstm_weight_ih,
+                              w.lstm_bias_ih, w.lstm_weight_hh, w.lstm_bias_hh, w.final_weight, w.final_bias};
+  return fail(ErrorCode::kNonFinite,
+              concat("window ", number, " (from sample ", number * sizes_.window,
+                     " on) has no finite probability: its samples reach ", largest_magnitude(frame),
+                     ", where -1 to 1 is usual, and ", largest_weight_text(all)));
+}
 
 Tensor Silero::spectrum(const Tensor& chunks) const {
   const Scope scope(chunks, "spectrum");
@@ -185,7 +189,7 @@ Silero::Step Silero::step(const Tensor& chunk, const Tensor& h, const Tensor& c)
 
 Tensor Silero::features(const Tensor& chunks, bool many) const {
   const auto convolve = many ? convolve_pieces : convolve_whole;
-  const bool folds = is_fourier_basis(stft_weight_);
+  const bool folds = is_fourier_basis(weights_.stft_basis);
   Tensor x = convolve("conv1", folds ? folded_spectrum(chunks) : spectrum(chunks),
                       folds ? by_parity(conv1_weight_) : conv1_weight_, conv1_bias_, {.padding = 1});  // [n, 128, 4]
   // The second layer of v6 adds large terms that nearly cancel: in f32 its rounding errors would show in the fifth

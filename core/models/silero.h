@@ -25,9 +25,6 @@ inline constexpr int64_t kSileroHidden = 128;
 /// For 16000 or 8000 Hz; kInvalidArgument for any other rate.
 Result<SileroSizes> silero_sizes(int64_t sample_rate);
 
-/// kNonFinite for a window without a finite probability: its number, its size, and what was heard of it.
-tl::unexpected<JitError> silero_overflow(std::span<const float> frame, int64_t number, int64_t window);
-
 /// Silero VAD v5 or v6 at 16 or 8 kHz: the probability that a chunk of 32 ms holds speech. The graph is the same for
 /// both versions and rates; only weights and sizes differ.
 class Silero {
@@ -39,6 +36,9 @@ class Silero {
 
   int64_t sample_rate() const { return sample_rate_; }
   const SileroSizes& sizes() const { return sizes_; }
+  /// kNonFinite for a window without a finite probability, which has this number; `frame` is what was heard of it. Says
+  /// how far samples and weights reach: either may be why.
+  tl::unexpected<JitError> overflow(std::span<const float> frame, int64_t number) const;
 
   /// What one chunk gives.
   struct Step {
@@ -70,7 +70,7 @@ class Silero {
 
   int64_t sample_rate_;
   SileroSizes sizes_;
-  WeightTensor stft_weight_;  ///< The numbers of the basis, which the constant keeps alive.
+  SileroWeights weights_;
   Tensor stft_basis_;
   Tensor conv1_weight_, conv1_bias_, conv2_weight_, conv2_bias_;
   Tensor conv3_weight_, conv3_bias_, conv4_weight_, conv4_bias_;

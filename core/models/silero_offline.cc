@@ -57,8 +57,8 @@ Result<std::vector<float>> SileroOffline::probabilities(std::span<const float> s
       if (!std::isfinite(probability[0])) {
         const size_t from = (begin + i) * window, heard = std::min(from, context);
         const size_t to = std::min(from + window, samples.size());
-        return silero_overflow(samples.subspan(from - heard, to - from + heard), static_cast<int64_t>(begin + i),
-                               this->window());
+        return gates_.model().overflow(samples.subspan(from - heard, to - from + heard),
+                                       static_cast<int64_t>(begin + i));
       }
       probabilities.push_back(probability[0]);
     }

@@ -42,7 +42,7 @@ Result<float> SileroVad::run_frame(std::span<const float> frame) {
   const auto probability = jit_.probability_view<float>();
   if (!probability) return tl::unexpected<JitError>(probability.error());
   const float value = (*probability)[0];
-  if (!std::isfinite(value)) return silero_overflow(frame, framer_.window_count(), window());
+  if (!std::isfinite(value)) return jit_.model().overflow(frame, framer_.window_count());
   return value;
 }
 

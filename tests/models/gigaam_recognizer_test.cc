@@ -1,9 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 #include <string>
 
+#include "core/base/text.h"
 #include "tests/support/gigaam_target.h"
 
 namespace tandem {
@@ -167,6 +170,54 @@ TEST(GigaAmErrors, NameTheThingAndTheNextCallWorks) {
       auto damaged = mel;
       damaged[100] = bad;
       expect({damaged, lengths, t}, ErrorCode::kNonFinite, "element 100");
+    }
+  }
+}
+
+TEST(GigaAmErrors, ResultsThatAreNotFiniteSayHowFarMelAndWeightsReach) {
+  for (const std::string kind : {"ctc_tiny", "rnnt_tiny"}) {
+    SCOPED_TRACE(kind);
+    const GigaAmGolden golden(kind);
+    const auto mel = golden.values<float>("input.mel");
+    const auto lengths = golden.values<int32_t>("input.mel_lengths");
+    const int64_t t = golden.shape("input.mel")[2];
+    const auto expect = [&](const WeightFile& file, const std::vector<float>& input, DType activations,
+                            const std::vector<std::string>& parts) {
+      const auto model = value_or_throw(GigaAmModel::make(file, golden.config, {{}, activations}));
+      GigaAmRecognizer recognizer = value_or_throw(GigaAmRecognizer::create(
+          model, {static_cast<int64_t>(lengths.size()), t, true}, config_for(test::all_targets().front())));
+      const auto result = recognizer.recognize({input, lengths, t});
+      ASSERT_FALSE(result);
+      EXPECT_EQ(result.error().code, ErrorCode::kNonFinite);
+      for (const std::string& part : parts)
+        EXPECT_NE(result.error().message.find(part), std::string::npos) << result.error().message;
+    };
+    auto loud = mel;
+    loud[3] = 3.4e38f;
+    expect(golden.file, loud, DType::kBF16, {"log-mel reaches 3.4e+38, that of sound at most 21", "largest weight is"});
+    // The same weights with a number that no model has, in the encoder or in the head.
+    const auto with = [&](const std::string& name, float value, std::vector<float>& numbers) {
+      numbers = golden.values<float>(name);
+      numbers[7] = value;
+      WeightFile file(golden.file.origin());
+      file.keep_all_of(golden.file);
+      for (WeightTensor tensor : golden.file.tensors()) {
+        if (tensor.name == name) tensor.bytes = std::as_bytes(std::span<const float>(numbers));
+        EXPECT_TRUE(file.add(std::move(tensor)));
+      }
+      return file;
+    };
+    std::vector<float> numbers;
+    const float largest =
+        *std::max_element(mel.begin(), mel.end(), [](float a, float b) { return std::fabs(a) < std::fabs(b); });
+    const std::string reach = "log-mel reaches " + number_text(std::fabs(largest)) + ",";
+    const std::string first = "encoder.pre_encode.conv.0.weight";
+    expect(with(first, 3e38f, numbers), mel, DType::kF32, {reach, "the largest weight is 3e+38, in \"" + first + "\""});
+    expect(with(first, NAN, numbers), mel, DType::kF32, {reach, "the weight \"" + first + "\" holds nan at element 7"});
+    if (kind == "rnnt_tiny") {
+      const std::string joint = "head.joint.joint_net.1.weight";
+      expect(with(joint, NAN, numbers), mel, DType::kF32,
+             {"the joint network gives nan", "the projected frames reach ", "the weight \"" + joint + "\" holds nan"});
     }
   }
 }

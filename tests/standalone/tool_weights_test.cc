@@ -221,6 +221,24 @@ TEST_F(ToolWeights, AConfigurationBesideThemIsFoundByEveryCommand) {
       "--config has neither \"encoder\" nor \"preprocessor\"");
 }
 
+TEST_F(ToolWeights, ResultsThatAreNotFiniteAreNotWritten) {
+  const auto file = read_weight_file(testing::golden_path("gigaam/e2e_tiny.safetensors"));
+  ASSERT_TRUE(file);
+  const std::string name = "head.decoder_layers.0.bias";
+  std::vector<float> bias = *(*file->get(name))->values<float>();
+  bias[3] = std::numeric_limits<float>::quiet_NaN();
+  std::vector<WeightTensor> tensors = file->tensors();
+  for (WeightTensor& tensor : tensors)
+    if (tensor.name == name) tensor.bytes = std::as_bytes(std::span<const float>(bias));
+  ASSERT_TRUE(write_safetensors_file(path("damaged.safetensors"), tensors, file->metadata()));
+  for (const std::string model : {"gigaam-ctc", "gigaam-e2e"}) {
+    expect_refused(
+        "run " + model + " --inputs " + path("damaged.safetensors") + " --outputs " + path("out.safetensors"),
+        "the weight \"" + name + "\" holds nan at element 3");
+    EXPECT_FALSE(std::filesystem::exists(path("out.safetensors")));
+  }
+}
+
 TEST_F(ToolWeights, OnlyMisspeltInputsAreNotedBesideWeights) {
   const std::string golden = testing::golden_path("gigaam/ctc_tiny.safetensors");
   const auto file = read_weight_file(golden);
