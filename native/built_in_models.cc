@@ -165,6 +165,12 @@ Result<Precision> PrecisionOptions::of(const BuiltInModel& model) const {
   return Precision{weights, stored};
 }
 
+std::string PrecisionOptions::text(const BuiltInModel& model) const {
+  std::string text = model.weights_dtypes.empty() ? "" : ", weights " + weights_text();
+  if (model.rounds_activations) text += ", activations " + (activations.empty() ? "f32" : activations);
+  return text;
+}
+
 Result<const BuiltInModel*> find_model(const std::string& name) {
   std::vector<std::string> names;
   for (const BuiltInModel& model : built_in_models()) {

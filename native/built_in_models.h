@@ -87,6 +87,9 @@ struct PrecisionOptions {
   /// kInvalidArgument for other words, and for bf16 activations of a model that has no such choice. What has no effect
   /// is a note.
   Result<Precision> of(const BuiltInModel& model) const;
+  /// ", weights as stored, activations f32": what `model` has of the two.
+  std::string text(const BuiltInModel& model) const;
+  std::string weights_text() const { return weights_dtype.empty() ? "as stored" : weights_dtype; }
 };
 /// --activations alone, for a command whose model has them.
 void add_activations_option(CLI::App& command, std::string& text);

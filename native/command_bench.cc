@@ -201,11 +201,9 @@ struct BenchCommand {
       bytes += work.bytes.upper();
     }
     nlohmann::ordered_json result{{"model", model}, {"target", target_text(used, dots)}, {"threads", used.threads}};
-    if (what.model->seeded_weights) {
-      result["weights"] = what.seeded ? "seeded random" : weights;
-      result["weights_dtype"] = precision.weights_dtype.empty() ? "as stored" : precision.weights_dtype;
-      result["activations"] = name_of(what.precision.activations);
-    }
+    if (what.model->seeded_weights) result["weights"] = what.seeded ? "seeded random" : weights;
+    if (!what.model->weights_dtypes.empty()) result["weights_dtype"] = precision.weights_text();
+    if (what.model->rounds_activations) result["activations"] = name_of(what.precision.activations);
     for (const auto& [name, value] : what.variables) result["vars"][name] = value;
     result.update({
         {"step_us", {{"median", at(times, 0.5)}, {"min", times.front()}, {"p99", at(times, 0.99)}}},
@@ -219,18 +217,20 @@ struct BenchCommand {
     return result;
   }
 
-  static std::string text(const nlohmann::ordered_json& result) {
+  std::string text(const nlohmann::ordered_json& result) const {
+    const auto found = find_model(model);
+    const std::string subject =
+        concat(model, ", ", result["target"].get<std::string>(), found ? precision.text(**found) : "");
     const double cold = result["peak_memory_bytes"]["cold"].get<double>(),
                  warm = result["peak_memory_bytes"]["warm"].get<double>();
     char line[1024];
     std::snprintf(
         line, sizeof line,
-        "%s, %s\nstep: median %.2f us, fastest %.2f us, 99 of 100 within %.2f us\n"
+        "%s\nstep: median %.2f us, fastest %.2f us, 99 of 100 within %.2f us\n"
         "prepare: %.1f ms the first time, %.1f ms with kernels from the cache\n"
         "a step does %.3f Mflop and moves %.3f MB; preparing and one step take at most %.1f MB the first time, "
         "%.1f MB from the cache%s\n",
-        result["model"].get<std::string>().c_str(), result["target"].get<std::string>().c_str(),
-        result["step_us"]["median"].get<double>(), result["step_us"]["min"].get<double>(),
+        subject.c_str(), result["step_us"]["median"].get<double>(), result["step_us"]["min"].get<double>(),
         result["step_us"]["p99"].get<double>(), result["prepare_ms"]["cold"].get<double>(),
         result["prepare_ms"]["warm"].get<double>(), result["flops"].get<double>() * 1e-6,
         result["bytes"].get<double>() * 1e-6, cold * 1e-6, warm * 1e-6,
@@ -262,7 +262,7 @@ void add_bench_command(CLI::App& tool, int& exit_code) {
       exit_code = report_error(result.error());
       return;
     }
-    const std::string text = state->json ? result->dump(2) + "\n" : BenchCommand::text(*result);
+    const std::string text = state->json ? result->dump(2) + "\n" : state->text(*result);
     if (auto written = write_standard_output(text); !written) exit_code = report_error(written.error());
   });
 }

@@ -33,6 +33,12 @@ struct Prepared {
     target.add_to(command);
   }
 
+  /// What the model is made of and runs on.
+  std::string subject_text(const PrepareConfig& config, bool dots) const {
+    const auto found = find_model(model);
+    return concat(target_text(config, dots), found ? precision.text(**found) : "");
+  }
+
   Result<PreparedModel> prepare(const PrepareConfig& config) const {
     if (model.empty()) return tl::unexpected<JitError>(missing_argument(command_name, "MODEL"));
     TANDEM_TRY(found, find_model(model));
@@ -108,6 +114,7 @@ struct ShowCommand : Prepared {
       return tl::unexpected<JitError>(right.error());
     TANDEM_TRY(prepared, prepare(config));
     const Plan& plan = *prepared.session->plan();
+    report_target_notes(config, multiplies_bfloat16(plan));
     if (stage == "wasm") {
       const std::vector<uint8_t> bytes = plan.executable().binary();
       return std::string(bytes.begin(), bytes.end());
@@ -137,12 +144,11 @@ struct ProfileCommand : Prepared {
     }
     settle_profile(best);
     if (format == "json") return profile_json(best);
-    if (format == "trace") return profile_trace(best, concat(model, ", ", target_text(config, dots)));
+    if (format == "trace") return profile_trace(best, concat(model, ", ", subject_text(config, dots)));
     return profile_table(best) + summary(best, *prepared.session->plan(), config);
   }
 
-  static std::string summary(const std::vector<KernelProfile>& profiles, const Plan& plan,
-                             const PrepareConfig& config) {
+  std::string summary(const std::vector<KernelProfile>& profiles, const Plan& plan, const PrepareConfig& config) const {
     double total = 0;
     for (const KernelProfile& profile : profiles) total += profile.seconds;
     char line[512];
@@ -150,7 +156,7 @@ struct ProfileCommand : Prepared {
     std::snprintf(line, sizeof line,
                   "%zu calls, %.2f us in kernels at their fastest (%s)\nprepared in %.1f ms: schedule %.1f, compile "
                   "%.1f (%d units compiled, %d from the cache), weights %.1f\n",
-                  profiles.size(), 1e6 * total, target_text(config, multiplies_bfloat16(plan)).c_str(),
+                  profiles.size(), 1e6 * total, subject_text(config, multiplies_bfloat16(plan)).c_str(),
                   s.schedule_ms + s.compile_ms + s.prepare_ms, s.schedule_ms, s.compile_ms, s.compile.compiled_units,
                   s.compile.cached_units, s.prepare_ms);
     return line;

@@ -16,6 +16,7 @@
 #include "native/native_backends.h"
 #include "native/number_option.h"
 #include "native/printable.h"
+#include "native/weight_files.h"
 
 namespace tandem {
 namespace {
@@ -204,6 +205,7 @@ void report_target_notes(const PrepareConfig& config, std::optional<bool> dots) 
     report_note(used->bfloat16_dot
                     ? "--bf16-dot (TANDEM_BF16_DOT) has no effect: no long sum of products meets bf16 weights"
                     : "--bf16-dot (TANDEM_BF16_DOT) has no effect: the target has no bf16 dot products");
+  for (const std::string& note : take_weight_folder_notes()) report_note(note);
   if (config.backend->name() != "native") return;
   const std::string warning = static_cast<const ClangBackend&>(*config.backend).cache_warning();
   if (!warning.empty()) report_note(warning);

@@ -70,7 +70,8 @@ struct CommandTimes {
 };
 /// The real-time factor on standard error; nothing when there was no sound. `dots`: of target_text.
 void report_speed(const CommandTimes& times, const PrepareConfig& config, bool dots = false);
-/// Notes what the target has to say once it is in use: that kernels are not cached. `dots`, if known: that bf16 dot
+/// Notes what is known once the target is in use: that kernels are not cached, that TANDEM_WEIGHTS_DIR lacked a file.
+/// `dots`, if known: that bf16 dot
 /// products were asked for and there are none.
 void report_target_notes(const PrepareConfig& config, std::optional<bool> dots = std::nullopt);
 

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
+#include <set>
 #include <system_error>
 
 #include "core/base/text.h"
@@ -25,6 +27,30 @@ namespace fs = std::filesystem;
 constexpr const char* kPackageFolder = "node_modules/@ricky0123/vad-web/dist";
 /// Folders above the program that are looked at: build/native/tests is three below the source tree.
 constexpr int kFoldersAbove = 4;
+
+std::string weights_folder() {
+  const char* folder = std::getenv("TANDEM_WEIGHTS_DIR");
+  return folder == nullptr ? "" : folder;
+}
+
+struct FolderNotes {
+  std::mutex mutex;
+  std::set<std::string> sentences;
+};
+
+FolderNotes& folder_notes() {
+  static FolderNotes notes;
+  return notes;
+}
+
+void note_found_elsewhere(const std::string& name, const std::string& place) {
+  const std::string folder = weights_folder();
+  std::error_code ignored;
+  const char* lack = fs::is_directory(folder, ignored) ? "has no " : "is no folder with ";
+  FolderNotes& notes = folder_notes();
+  const std::scoped_lock lock(notes.mutex);
+  notes.sentences.insert(concat("TANDEM_WEIGHTS_DIR, ", folder, ", ", lack, name, ": read from ", place));
+}
 
 bool is_file(const std::string& path) {
   std::error_code ignored;
@@ -111,7 +137,7 @@ std::vector<std::string> weight_file_places(const std::string& name) {
     std::string place = (folder / name).lexically_normal().string();
     if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(std::move(place));
   };
-  if (const char* folder = std::getenv("TANDEM_WEIGHTS_DIR"); folder != nullptr && *folder != '\0') add(folder);
+  if (const std::string folder = weights_folder(); !folder.empty()) add(folder);
   std::error_code error;
   if (const fs::path current = fs::current_path(error); !error) add(current / kPackageFolder);
   fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -131,13 +157,22 @@ Result<std::string> find_weight_file(const std::string& name, const std::string&
   }
   const std::vector<std::string> places = weight_file_places(name);
   for (const std::string& place : places) {
-    if (is_file(place)) return place;
+    if (!is_file(place)) continue;
+    if (!weights_folder().empty() && place != places.front()) note_found_elsewhere(name, place);
+    return place;
   }
   return fail(
       ErrorCode::kNotFound,
       concat("the weights ", name, " were not found. Looked for:\n  ", join(places, "\n  "),
              "\nGet them with \"npm install @ricky0123/vad-web@0.0.31\", or name a file or folder with --weights or "
              "TANDEM_WEIGHTS_DIR."));
+}
+
+std::vector<std::string> take_weight_folder_notes() {
+  FolderNotes& notes = folder_notes();
+  const std::scoped_lock lock(notes.mutex);
+  const std::set<std::string> taken = std::exchange(notes.sentences, {});
+  return {taken.begin(), taken.end()};
 }
 
 Result<WeightFile> read_weight_file(const std::string& path) {

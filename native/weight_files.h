@@ -20,6 +20,10 @@ std::vector<std::string> weight_file_places(const std::string& name);
 /// `weight_file_places` that exists. kNotFound lists all places and says how to get the file.
 Result<std::string> find_weight_file(const std::string& name, const std::string& given = "");
 
+/// Sentences about a TANDEM_WEIGHTS_DIR that `find_weight_file` has passed over since the last call: it had no such
+/// file.
+std::vector<std::string> take_weight_folder_notes();
+
 /// Reads an ONNX or safetensors file, told apart by its contents. kNotFound (with the system's reason), kMemoryLimit,
 /// and the errors of `read_weights`.
 Result<WeightFile> read_weight_file(const std::string& path);

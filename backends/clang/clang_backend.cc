@@ -103,7 +103,9 @@ class ClangBackendImplementation : public ClangBackend {
 
   std::string name() const override { return "native"; }
   Capabilities capabilities() const override { return host_capabilities(); }
-  std::string cache_warning() const override { return cache_.warning(); }
+  std::string cache_warning() const override {
+    return options_.cache_folder.empty() ? options_.cache_warning : cache_.warning();
+  }
   Result<std::unique_ptr<Executable>> compile(const Program& program, const Capabilities& capabilities,
                                               Numerics numerics, CompileStatistics& statistics) override;
   Result<std::string> assembly(const Program& program, const Capabilities& capabilities) override;
@@ -326,6 +328,7 @@ ClangBackendOptions ClangBackendOptions::from_environment() {
   ClangBackendOptions options;
   if (const char* plugin = std::getenv("TANDEM_COMPILER_PLUGIN")) options.compiler_plugin = plugin;
   options.cache_folder = ObjectCache::folder_from_environment();
+  options.cache_warning = ObjectCache::missing_folder_warning();
   options.cache_limit_bytes = ObjectCache::limit_from_environment();
   options.debugger = set("TANDEM_JIT_DEBUG");
   options.perf = set("TANDEM_JIT_PERF");

@@ -12,6 +12,7 @@ namespace tandem {
 struct ClangBackendOptions {
   std::string compiler_plugin;  ///< Path of the plugin; empty: looked for (compiler_loader.h).
   std::string cache_folder;     ///< Empty: no cache on disk.
+  std::string cache_warning;    ///< Why there is no folder, when that was not asked for.
   uint64_t cache_limit_bytes = uint64_t{1} << 30;
   bool debugger = false;    ///< Tell gdb about every object and add line tables.
   bool perf = false;        ///< Write a jitdump file for `perf inject --jit`.

@@ -80,10 +80,21 @@ Sha256::Digest checksum(const uint8_t* bytes, size_t size) {
   return hash.finish();
 }
 
+bool is_switched_off() {
+  const std::string use = environment("TANDEM_CACHE");
+  return use == "off" || use == "0";
+}
+
 }  // namespace
 
+std::string ObjectCache::missing_folder_warning() {
+  if (is_switched_off() || !folder_from_environment().empty()) return "";
+  return "kernels are not cached: no variable names a folder; set HOME, or TANDEM_CACHE_DIR to a folder of your own "
+         "(TANDEM_CACHE=off: no cache)";
+}
+
 std::string ObjectCache::folder_from_environment() {
-  if (const std::string use = environment("TANDEM_CACHE"); use == "off" || use == "0") return "";
+  if (is_switched_off()) return "";
   if (std::string folder = environment("TANDEM_CACHE_DIR"); !folder.empty()) return folder;
   // The XDG specification has relative paths ignored.
   if (std::string folder = environment("XDG_CACHE_HOME"); !folder.empty() && folder[0] == '/')

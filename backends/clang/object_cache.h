@@ -17,6 +17,8 @@ class ObjectCache {
   /// The folder that the environment names: TANDEM_CACHE_DIR, else XDG_CACHE_HOME/tandem, else HOME/.cache/tandem;
   /// empty (no cache) when TANDEM_CACHE is "off" or "0" or none of them is set.
   static std::string folder_from_environment();
+  /// Why there is no folder though nobody switched the cache off; empty when there is one.
+  static std::string missing_folder_warning();
   /// kInvalidArgument when TANDEM_CACHE is anything but empty, "on", "1", "off" or "0", or TANDEM_CACHE_MAX_BYTES no
   /// number of bytes ("512M").
   static Result<void> check_environment();

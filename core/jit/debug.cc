@@ -1,6 +1,8 @@
 #include "core/jit/debug.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #ifndef __EMSCRIPTEN__  // A page has no folders.
 #include <filesystem>
 #endif
@@ -21,8 +23,11 @@ void make_folder([[maybe_unused]] const std::string& folder) {
 void write_file(const std::string& path, const std::string& text) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
   const bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  int reason = errno;
   const bool closed = file && std::fclose(file) == 0;
-  if (!written || !closed) std::fprintf(stderr, "tandem: TANDEM_DUMP can't write %s\n", path.c_str());
+  if (written && closed) return;
+  if (written) reason = errno;
+  std::fprintf(stderr, "tandem: TANDEM_DUMP can't write %s: %s\n", path.c_str(), std::strerror(reason));
 }
 
 /// A name as part of a file's: what shells and folders read as something else becomes '_'.

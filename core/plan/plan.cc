@@ -52,9 +52,11 @@ Result<std::unique_ptr<Plan>> Plan::make(const GraphModule& module, std::shared_
     plan->options_ = options;
     const int64_t need = plan->layout_.arena_bytes + plan->layout_.scratch_bytes;
     if (options.memory_limit > 0 && need > options.memory_limit)
-      return fail(ErrorCode::kMemoryLimit,
-                  concat("the plan needs ", need, " bytes, the limit is ", options.memory_limit,
-                         "; lower the upper bounds of its variables or raise memory_limit"));
+      return fail(
+          ErrorCode::kMemoryLimit,
+          concat("the plan needs ", need, " bytes, the limit is ", options.memory_limit,
+                 "; lower the upper bounds of its variables or raise the limit (memory_limit, TANDEM_MEMORY_LIMIT; in "
+                 "JavaScript memoryLimit)"));
     const Stopwatch compiling;
     auto executable = plan->backend_->compile(plan->schedule_.program, options.schedule.capabilities,
                                               options.schedule.numerics, plan->statistics_.compile);

@@ -140,7 +140,9 @@ TEST(JitErrors, AFailedPrepareMayBeTriedAgain) {
 
   PrepareConfig small = on("interpreter");
   small.memory_limit = 100;
-  EXPECT_EQ(mixer.prepare_with_config(f32({1, 2}), small).error().code, ErrorCode::kMemoryLimit);
+  const JitError beyond = mixer.prepare_with_config(f32({1, 2}), small).error();
+  EXPECT_EQ(beyond.code, ErrorCode::kMemoryLimit);
+  EXPECT_THAT(beyond.message, HasSubstr("memory_limit, TANDEM_MEMORY_LIMIT"));
 
   mixer.with_t_bound(4);
   ASSERT_TRUE(mixer.prepare_with_config(f32({1, 2}), on("interpreter")));
