@@ -96,7 +96,7 @@ Tensor matrix(const SileroWeights& weights, const WeightTensor& weight) {
 Silero::Silero(const SileroWeights& weights)
     : sample_rate_(weights.sample_rate),
       sizes_(sizes_or_throw(weights)),
-      weights_(weights),
+      stft_weight_(weights.stft_basis),
       stft_basis_(weight_constant(weights.stft_basis, weights.file)),
       conv1_weight_(matrix(weights, weights.conv1_weight)),
       conv1_bias_(weight_constant(weights.conv1_bias, weights.file)),
@@ -116,14 +116,11 @@ Silero::Silero(const SileroWeights& weights)
       final_bias_(weight_constant(weights.final_bias, weights.file)) {}
 
 tl::unexpected<JitError> Silero::overflow(std::span<const float> frame, int64_t number) const {
-  const SileroWeights& w = weights_;
-  const WeightTensor all[] = {w.stft_basis,   w.conv1_weight,   w.conv1_bias,   w.conv2_weight, w.conv2_bias,
-                              w.conv3_weight, w.conv3_bias,     w.conv4_weight, w.conv4_bias,   w.lstm_weight_ih,
-                              w.lstm_bias_ih, w.lstm_weight_hh, w.lstm_bias_hh, w.final_weight, w.final_bias};
+  const float reach = largest_magnitude(frame);
   return fail(ErrorCode::kNonFinite,
               concat("window ", number, " (from sample ", number * sizes_.window,
-                     " on) has no finite probability: its samples reach ", largest_magnitude(frame),
-                     ", where -1 to 1 is usual, and ", largest_weight_text(all)));
+                     " on) has no finite probability: the network overflows, and its samples reach ", reach,
+                     reach > 1 ? "; scale them to -1 to 1" : ", which is usual: a weight is damaged or too large"));
 }
 
 Tensor Silero::spectrum(const Tensor& chunks) const {
@@ -189,7 +186,7 @@ Silero::Step Silero::step(const Tensor& chunk, const Tensor& h, const Tensor& c)
 
 Tensor Silero::features(const Tensor& chunks, bool many) const {
   const auto convolve = many ? convolve_pieces : convolve_whole;
-  const bool folds = is_fourier_basis(weights_.stft_basis);
+  const bool folds = is_fourier_basis(stft_weight_);
   Tensor x = convolve("conv1", folds ? folded_spectrum(chunks) : spectrum(chunks),
                       folds ? by_parity(conv1_weight_) : conv1_weight_, conv1_bias_, {.padding = 1});  // [n, 128, 4]
   // The second layer of v6 adds large terms that nearly cancel: in f32 its rounding errors would show in the fifth

@@ -36,8 +36,8 @@ class Silero {
 
   int64_t sample_rate() const { return sample_rate_; }
   const SileroSizes& sizes() const { return sizes_; }
-  /// kNonFinite for a window without a finite probability, which has this number; `frame` is what was heard of it. Says
-  /// how far samples and weights reach: either may be why.
+  /// kNonFinite for a window without a finite probability, which has this number; `frame` is what was heard of it. The
+  /// weights may be why as well, but need not be in memory any more.
   tl::unexpected<JitError> overflow(std::span<const float> frame, int64_t number) const;
 
   /// What one chunk gives.
@@ -70,7 +70,7 @@ class Silero {
 
   int64_t sample_rate_;
   SileroSizes sizes_;
-  SileroWeights weights_;
+  WeightTensor stft_weight_;  ///< The numbers of the basis, which the constant keeps alive.
   Tensor stft_basis_;
   Tensor conv1_weight_, conv1_bias_, conv2_weight_, conv2_bias_;
   Tensor conv3_weight_, conv3_bias_, conv4_weight_, conv4_bias_;

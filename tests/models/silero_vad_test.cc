@@ -119,24 +119,21 @@ TEST(SileroVad, SamplesThatOverflowTheNetworkChangeNothing) {
   expect_near(found, golden_probabilities("p16-goforward"));
 }
 
-TEST(SileroVad, AnOverflowSaysHowFarSamplesAndWeightsReach) {
+TEST(SileroVad, AnOverflowIsBlamedOnSamplesOnlyWhenTheyAreLarge) {
   SileroWeights weights = testing::silero_weights("v6", 16000);
-  const auto expect = [&](float sample, const std::string& samples_text, const std::string& weights_text) {
+  const auto expect = [&](float sample, const std::string& part) {
     auto vad = SileroVad::create(weights, test::uncached_config());
     ASSERT_TRUE(vad.has_value()) << vad.error().text();
     const auto refused = vad->step(std::vector<float>(512, sample));
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().code, ErrorCode::kNonFinite);
-    for (const std::string& part : {samples_text, weights_text})
-      EXPECT_NE(refused.error().message.find(part), std::string::npos) << refused.error().message;
+    EXPECT_NE(refused.error().message.find(part), std::string::npos) << refused.error().message;
   };
-  const std::vector<float> conv1 = *weights.conv1_weight.values<float>();
-  expect(3e38f, "its samples reach 3e+38, where -1 to 1 is usual", "the largest weight is ");
-  std::vector<float> large = conv1;
-  large[5] = 1e38f;
-  large[100] = -2e38f;
+  expect(3e38f, "its samples reach 3e+38; scale them to -1 to 1");
+  std::vector<float> large = *weights.conv1_weight.values<float>();
+  for (float& weight : large) weight *= 1e38f;
   weights.conv1_weight.bytes = std::as_bytes(std::span<const float>(large));
-  expect(0.5f, "its samples reach 0.5,", "the largest weight is 2e+38, in \"" + weights.conv1_weight.name + "\"");
+  expect(0.5f, "its samples reach 0.5, which is usual: a weight is damaged or too large");
 }
 
 TEST(SileroVad, AFlushThatOverflowsDoesNotEndTheStream) {
