@@ -51,11 +51,22 @@ export function checkKeys(what, object, allowed) {
   }
 }
 
-/** The options of a call; nothing is none. InvalidArgument for what is no object and for a name that is unknown. */
+/** The entries of an object that have a value: null is the same as none. */
+export function withoutNulls(object) {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null && value !== undefined));
+}
+
+/**
+ * The options of a call that were given: one that is null or undefined was not. InvalidArgument for what is no object and
+ * for a name that is unknown.
+ */
 export function optionsOf(call, options, allowed) {
   const given = objectOf(`the options of ${call}`, options);
-  checkKeys(`the options of ${call}`, given, allowed);
-  return given;
+  for (const key of Object.keys(given)) {
+    if (allowed.includes(key)) continue;
+    throw new TandemError('InvalidArgument', `the options of ${call} have "${key}", which is unknown; they are ${allowed.join(', ')}`);
+  }
+  return withoutNulls(given);
 }
 
 /** A size that is a whole number from 0 on. */

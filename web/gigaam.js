@@ -1,7 +1,7 @@
 import { bytesHere, bytesOf, isAddress, placeOf } from './bytes.js';
 import { TandemError, describe, numberOf, oneOf, optionsOf } from './errors.js';
 import { openSource, readInto } from './loading.js';
-import { now } from './profile.js';
+import { now, profiled } from './profile.js';
 import { checkSamples } from './samples.js';
 
 const OPTIONS = ['weights', 'config', 'vocabulary', 'tokenizer', 'head', 'weightsDtype', 'activations', 'maxSeconds', 'lanes', 'beamWidth',
@@ -35,7 +35,6 @@ async function bytesIfThere(source, what) {
 
 /** Options that are the same for every model of it; each wrong one is named. */
 function checkOptions(engine, options) {
-  optionsOf('loadGigaAM()', options, OPTIONS);
   const { weights, vocabulary, onProgress } = options;
   if (weights === undefined || (Array.isArray(weights) && weights.length === 0)) {
     throw new TandemError(
@@ -73,7 +72,8 @@ export class GigaAm {
   #engine;
   #handle = 0;
 
-  static async load(engine, options = {}) {
+  static async load(engine, given) {
+    const options = optionsOf('loadGigaAM()', given, OPTIONS);
     const checked = checkOptions(engine, options);
     const { onProgress = () => {} } = options;
     const started = now();
@@ -140,6 +140,16 @@ export class GigaAm {
     const frames = this.#withClip('logMel()', samples, (address) => this.#call('log_mel', address, samples.length));
     if (frames < 0) throw this.#engine.failure();
     return { features: this.features, frames, data: this.#floats(0, this.features * frames) };
+  }
+
+  /**
+   * Recognises a clip `repetitions` times (1), kernel by kernel, and returns the mean of each, as SileroVad does: those of the
+   * encoder and its head's share of each frame, without the front end and the rest of the decoder.
+   */
+  executeProfiled(samples, options = {}) {
+    return profiled(this.#engine, 'GigaAM', options, (repetitions) =>
+      this.#withClip('executeProfiled()', samples, (address) =>
+        this.#call('profile', address, samples.length, repetitions)), 1);
   }
 
   /** A batch of log-mel [lanes, features, frames], each lane with its length in frames. */
@@ -260,7 +270,7 @@ async function configure(engine, handle, { config, weights }) {
       engine.call('tandem_gigaam_configure', handle, address, bytes.length, name));
   };
   if (config !== undefined) {
-    const isPlain = config !== null && Object.prototype.toString.call(config) === '[object Object]' && !(config instanceof URL);
+    const isPlain = Object.prototype.toString.call(config) === '[object Object]' && !(config instanceof URL);
     const json = isPlain ? JSON.stringify(config) : await bytesOf(config, 'the configuration of GigaAM');
     engine.check();
     // Nothing means another place there.

@@ -14,6 +14,7 @@
 #include "web/arguments.h"
 #include "web/boundary.h"
 #include "web/engine.h"
+#include "web/profile.h"
 #include "web/weights.h"
 
 namespace tandem::web {
@@ -192,6 +193,25 @@ TANDEM_EXPORT int tandem_gigaam_transcribe(uint32_t handle, const float* samples
                                              {pieces.sample_rate(), pieces.samples_per_frame(), duration}));
     recognizer.transcript = std::move(segments.front());
     return 1;
+  });
+}
+
+/// Measures the kernels of the encoder and its head on a clip: how many there are (their rows: profile_entry.cc), -1:
+/// failed.
+TANDEM_EXPORT int tandem_gigaam_profile(uint32_t handle, const float* samples, uint32_t count, int repetitions) {
+  return guarded(-1, [&]() -> Result<int> {
+    PieceRecognizer& pieces = *recognizers().get(handle).pieces;
+    const std::span<const float> clip(samples, count);
+    if (!check_samples(clip)) return -1;
+    const int64_t frames = pieces.model().config.mel.frames(count);
+    if (frames == 0)
+      return fail(ErrorCode::kInvalidArgument, concat("a clip of ", count, " samples has no frame to profile; ",
+                                                      pieces.model().config.mel.fewest_samples(), " are needed"));
+    // Puts the clip where the plan reads it.
+    if (auto done = pieces.recognize({&clip, 1}); !done) return failed(done.error(), -1);
+    Session& session = pieces.recognizer().jit().session();
+    const VariableValue values[] = {{"b", 1}, {"t", frames}};
+    return profile(*session.plan(), repetitions, [&] { return session.execute_with_vars_profiled(values); });
   });
 }
 

@@ -2,6 +2,8 @@ import type { JitEngine } from './jit.js';
 
 export * from './jit.js';
 
+// An option that is null, or undefined, is one that is not given.
+
 /** Bytes, a URL, or in Node.js also a file path. */
 export type ByteSource = ArrayBuffer | ArrayBufferView | URL | string;
 
@@ -34,34 +36,39 @@ export class TandemError extends Error {
 
 export interface EngineOptions {
   /** Folder of tandem.wasm; default: that of this module. */
-  baseUrl?: string | URL;
+  baseUrl?: string | URL | null;
   /** Address (in Node.js also path) of tandem.wasm. */
-  wasmUrl?: string | URL;
+  wasmUrl?: string | URL | null;
   /** The bytes of tandem.wasm; nothing is fetched then. */
-  wasmBinary?: ArrayBuffer | ArrayBufferView;
+  wasmBinary?: ArrayBuffer | ArrayBufferView | null;
   /** tandem.wasm, compiled. */
-  wasmModule?: WebAssembly.Module;
+  wasmModule?: WebAssembly.Module | null;
   /** Bytes that the engine may use; default 4 GiB, of which only what is needed is taken. */
-  maximumMemory?: number;
-  isa?: InstructionSet;
+  maximumMemory?: number | null;
+  isa?: InstructionSet | null;
   /** Default "fast". */
-  numerics?: Numerics;
+  numerics?: Numerics | null;
   /**
    * Lets the browser compile the engine before the first plan is prepared, by small plans that are made while the page has
    * nothing to do; default true.
    */
-  warmUp?: boolean;
+  warmUp?: boolean | null;
 }
 
 export interface SileroVadOptions {
   /** silero_vad_v5.onnx or silero_vad_v6.onnx (npm @ricky0123/vad-web, folder dist), or a safetensors file of them. */
   weights: ByteSource;
   /** For messages; default "v5". What is computed depends on the weights alone. */
-  version?: 'v5' | 'v6';
+  version?: 'v5' | 'v6' | null;
   /** Default 16000. */
-  sampleRate?: 16000 | 8000;
-  isa?: InstructionSet;
-  numerics?: Numerics;
+  sampleRate?: 16000 | 8000 | null;
+  /**
+   * What the plan keeps the matrices as that need not be exact: f16 and bf16 take half of their memory, and round
+   * probabilities (core/models/README.md says how much); default "f32".
+   */
+  weightsDtype?: 'f32' | 'f16' | 'bf16' | null;
+  isa?: InstructionSet | null;
+  numerics?: Numerics | null;
 }
 
 export interface Timings {
@@ -86,10 +93,10 @@ export interface KernelProfile {
   readonly share: number;
 }
 export interface ProfileOptions {
-  /** How often it runs; default 100. Clocks of pages tick every 0.1 ms, so that a short kernel needs many. */
-  repetitions?: number;
+  /** How often it runs; default 100 (GigaAM: 1). Clocks of pages tick every 0.1 ms, so that a short kernel needs many. */
+  repetitions?: number | null;
   /** Puts the kernels onto the timeline (performance.measure), where DevTools shows a track "tandem"; default true. */
-  marks?: boolean;
+  marks?: boolean | null;
 }
 
 /**
@@ -150,32 +157,32 @@ export interface GigaAmOptions {
    */
   weights: ByteSource | readonly ByteSource[];
   /** An object, or config.json. Default: that in the metadata of the weights, or config.json beside them. */
-  config?: GigaAmConfiguration | ByteSource;
+  config?: GigaAmConfiguration | ByteSource | null;
   /** Texts of the classes but the last one, the blank. Default: `labels` of the configuration. */
-  vocabulary?: readonly string[];
+  vocabulary?: readonly string[] | null;
   /** A SentencePiece model. Default, for configurations without `labels`: tokenizer.model beside the weights. */
-  tokenizer?: ByteSource;
+  tokenizer?: ByteSource | null;
   /** What the model must have; default: what it has. */
-  head?: 'ctc' | 'rnnt';
+  head?: 'ctc' | 'rnnt' | null;
   /**
    * What the plan keeps the matrices as; default: as the weights have them. f16 takes half of the memory of f32, and longer,
    * since WebAssembly has no instruction for it. The engine holds the files beside the plan: 1.9 GB for 0.9 GB of f32.
    */
-  weightsDtype?: 'f32' | 'f16' | 'bf16' | 'i8';
+  weightsDtype?: 'f32' | 'f16' | 'bf16' | 'i8' | null;
   /**
    * What products read of values that a step computes, and what these are stored as between kernels; default: f32. bf16 takes
    * half of their memory, and rounds.
    */
-  activations?: 'f32' | 'bf16';
+  activations?: 'f32' | 'bf16' | null;
   /** Longest clip, 1 to 30 seconds (default): memory follows it. */
-  maxSeconds?: number;
+  maxSeconds?: number | null;
   /** Lanes of recognizeMel(), 1 (default) to 64. */
-  lanes?: number;
+  lanes?: number | null;
   /** CTC: width of a prefix beam search in transcribe(); default 0: the most probable class of each frame. */
-  beamWidth?: number;
-  isa?: InstructionSet;
-  numerics?: Numerics;
-  onProgress?: (progress: LoadProgress) => void;
+  beamWidth?: number | null;
+  isa?: InstructionSet | null;
+  numerics?: Numerics | null;
+  onProgress?: ((progress: LoadProgress) => void) | null;
 }
 /** A text and when it was said, in seconds. */
 export interface TimedText {
@@ -227,6 +234,11 @@ export interface GigaAm {
   transcribe(samples: Float32Array): Transcript;
   /** The front end alone: `data` is [features, frames], as recognizeMel() takes it. */
   logMel(samples: Float32Array): { features: number; frames: number; data: Float32Array };
+  /**
+   * Times of the kernels of the encoder and its head on a clip, without the front end and the rest of the decoder. A clip
+   * takes long: `repetitions` are 1 unless given.
+   */
+  executeProfiled(samples: Float32Array, options?: ProfileOptions): KernelProfile[];
   /** A batch of log-mel [lanes, features, t], and how many frames each lane has: for decoders of your own. */
   recognizeMel(mel: Float32Array, lengths: Int32Array): RecognizedMel;
   destroy(): void;
@@ -234,21 +246,21 @@ export interface GigaAm {
 
 export interface SegmentationOptions {
   /** 8000, 16000 (default) or a multiple of 16000. */
-  sampleRate?: number;
+  sampleRate?: number | null;
   /** Length of the recording; default: all windows are full. */
-  samples?: number;
-  threshold?: number;
-  negThreshold?: number;
-  minSpeechDurationMs?: number;
-  maxSpeechDurationS?: number;
-  minSilenceDurationMs?: number;
-  speechPadMs?: number;
-  minSilenceAtMaxSpeechMs?: number;
-  useLongestSilenceAtMaxSpeech?: boolean;
+  samples?: number | null;
+  threshold?: number | null;
+  negThreshold?: number | null;
+  minSpeechDurationMs?: number | null;
+  maxSpeechDurationS?: number | null;
+  minSilenceDurationMs?: number | null;
+  speechPadMs?: number | null;
+  minSilenceAtMaxSpeechMs?: number | null;
+  useLongestSilenceAtMaxSpeech?: boolean | null;
   /** Positions in seconds, with timeResolution decimals, instead of samples. */
-  returnSeconds?: boolean;
+  returnSeconds?: boolean | null;
   /** 0 to 15; default 1. */
-  timeResolution?: number;
+  timeResolution?: number | null;
 }
 export interface Segment {
   start: number;
@@ -256,10 +268,10 @@ export interface Segment {
 }
 
 export interface VadIteratorOptions {
-  sampleRate?: 16000 | 8000;
-  threshold?: number;
-  minSilenceDurationMs?: number;
-  speechPadMs?: number;
+  sampleRate?: 16000 | 8000 | null;
+  threshold?: number | null;
+  minSilenceDurationMs?: number | null;
+  speechPadMs?: number | null;
 }
 export interface VadIterator {
   add(probability: number): { type: 'start' | 'end'; sample: number } | null;
@@ -319,7 +331,11 @@ export interface Engine extends JitEngine {
   loadGigaAM(options: GigaAmOptions): Promise<GigaAm>;
   compileGraph(
     text: string,
-    options?: { constants?: Record<string, ArrayBufferView>; isa?: InstructionSet; numerics?: Numerics },
+    options?: {
+      constants?: Record<string, ArrayBufferView> | null;
+      isa?: InstructionSet | null;
+      numerics?: Numerics | null;
+    },
   ): CompiledGraph;
   speechTimestamps(probabilities: ArrayLike<number>, options?: SegmentationOptions): Segment[];
   createVadIterator(options?: VadIteratorOptions): VadIterator;
@@ -344,4 +360,4 @@ export interface WorkerEngine {
   destroy(): Promise<void>;
 }
 /** The same in a module worker. `workerUrl`: worker.js, where a bundler has moved it. */
-export function createWorkerEngine(options?: EngineOptions & { workerUrl?: string | URL }): Promise<WorkerEngine>;
+export function createWorkerEngine(options?: EngineOptions & { workerUrl?: string | URL | null }): Promise<WorkerEngine>;

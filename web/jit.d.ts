@@ -336,10 +336,10 @@ type OutputsOf<S, O, R> = keyof O extends never
 type StepValue<D extends DType> = ArrayOf<D> | { data: ArrayOf<D>; shape: readonly number[] };
 type StepValues<T> = T extends { count: unknown } ? readonly StepValue<DTypeIn<T>>[] : StepValue<DTypeIn<T>>;
 export interface PrepareOptions {
-  isa?: InstructionSet;
-  numerics?: Numerics;
+  isa?: InstructionSet | null;
+  numerics?: Numerics | null;
   /** Bytes that the plan may need; default what the engine has left. */
-  memoryLimit?: number;
+  memoryLimit?: number | null;
 }
 interface GivenSpec {
   dtype: DType;
@@ -404,8 +404,8 @@ export interface RecurrentOptions {
   /** How many elements of the first output are the step's result; behind them stand the new h and c. */
   head: number;
   /** The inputs that take the state; default "h" and "c". */
-  h?: string;
-  c?: string;
+  h?: string | null;
+  c?: string | null;
 }
 /** Keeps the state of a recurrent wrapper on the side of JavaScript. */
 export interface JitRecurrent<J extends Stepping = Jit> {

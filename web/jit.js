@@ -210,19 +210,19 @@ export class Jit {
     return this.#prepared;
   }
 
-  prepare(specs = {}, options = {}) {
+  prepare(specs = {}, given = {}) {
     this.#refuseWhileBuilding('prepare()');
     checkKeys('prepare()', objectOf('the shapes', specs), this.#later);
-    optionsOf('prepare()', options, ['isa', 'numerics', 'memoryLimit']);
+    const options = optionsOf('prepare()', given, ['isa', 'numerics', 'memoryLimit']);
     const lines = this.#later.map((name) => {
       if (specs[name] === undefined) {
         throw new TandemError(
           'Tensor', `input "${name}" of "${this.#name}" has no shape; give it: prepare({ ${name}: f32([1, 2]) })`, { input: name });
       }
-      const given = specs[name];
+      const shapes = specs[name];
       const textOf = (what, spec) => Object.values(this.#specOf(what, spec)).join(' ');
-      if (!Array.isArray(given)) return textOf(`input "${name}"`, given) + '\n';
-      return `[${given.map((spec, i) => textOf(`input "${elementName(name, i)}"`, spec)).join('|')}\n`;
+      if (!Array.isArray(shapes)) return textOf(`input "${name}"`, shapes) + '\n';
+      return `[${shapes.map((spec, i) => textOf(`input "${elementName(name, i)}"`, spec)).join('|')}\n`;
     });
     const engine = this.#engine;
     engine.stopWarmUp();

@@ -9,12 +9,12 @@ export function now() {
 }
 
 /**
- * Measures with `run(repetitions)`, which returns the number of kernels (below 0: it failed), and returns a row for each call of a kernel. The
- * same goes onto the timeline of the page: DevTools shows a track "tandem", the kernels side by side as long as they took.
+ * Measures with `run(repetitions)`, `usual` of them if none are given, which returns the number of kernels (below 0: it
+ * failed), and returns a row for each call of a kernel. The same goes onto the timeline of the page: DevTools shows a track "tandem", the kernels side by side as long as they took.
  */
-export function profiled(engine, label, given, run) {
+export function profiled(engine, label, given, run, usual = REPETITIONS) {
   const options = optionsOf('executeProfiled()', given, ['repetitions', 'marks']);
-  const repetitions = numberOf('repetitions', options.repetitions ?? REPETITIONS);
+  const repetitions = numberOf('repetitions', options.repetitions ?? usual);
   if (!(Number.isInteger(repetitions) && repetitions >= 1 && repetitions <= 1e6)) {
     throw new TandemError('InvalidArgument', `repetitions is ${repetitions}; it must be a whole number from 1 to 1000000`);
   }

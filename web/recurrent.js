@@ -1,4 +1,4 @@
-import { TandemError, describe } from './errors.js';
+import { TandemError, describe, optionsOf } from './errors.js';
 
 /** Runs a prepared wrapper step by step and keeps its state, h and c, on the side of JavaScript. */
 export class JitRecurrent {
@@ -7,7 +7,8 @@ export class JitRecurrent {
   #names;
 
   /** Use engine.recurrent(). */
-  constructor(jit, { head, h = 'h', c = 'c' } = {}) {
+  constructor(jit, options) {
+    const { head, h = 'h', c = 'c' } = optionsOf('recurrent()', options, ['head', 'h', 'c']);
     if (!Number.isSafeInteger(head) || head < 0) {
       throw new TandemError('InvalidArgument', `head is ${describe(head)}; it must be the number of the result's elements`);
     }

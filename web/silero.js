@@ -3,13 +3,14 @@ import { TandemError, oneOf, optionsOf } from './errors.js';
 import { now, profiled } from './profile.js';
 import { checkFinite, checkSamples } from './samples.js';
 
-const OPTIONS = ['weights', 'version', 'sampleRate', 'isa', 'numerics'];
+const OPTIONS = ['weights', 'version', 'sampleRate', 'weightsDtype', 'isa', 'numerics'];
 
 /** What both kinds of detector are loaded from, by the engine's function `load`; `call` names it in errors. */
 export async function loadSilero(engine, call, given, load) {
   const options = optionsOf(call, given, OPTIONS);
   const version = oneOf('version', options.version ?? 'v5', ['v5', 'v6']);
   const sampleRate = oneOf('sampleRate', options.sampleRate ?? 16000, [16000, 8000]);
+  const dtype = oneOf('weightsDtype', options.weightsDtype ?? 'f32', ['f32', 'f16', 'bf16']);
   const reproducible = engine.numericsOf(options);
   const isa = engine.isaOf(options);
   if (options.weights === undefined) {
@@ -23,8 +24,8 @@ export async function loadSilero(engine, call, given, load) {
   engine.stopWarmUp();
   const source = typeof options.weights === 'string' || options.weights instanceof URL ? String(options.weights) : '';
   const started = now();
-  const handle = engine.withCopies([bytes, source || 'the given weights', isa], (address, origin, isaAddress) =>
-    engine.call(load, address, bytes.byteLength, origin, sampleRate, isaAddress, reproducible));
+  const handle = engine.withCopies([bytes, source || 'the given weights', dtype, isa], (address, origin, ...texts) =>
+    engine.call(load, address, bytes.byteLength, origin, sampleRate, ...texts, reproducible));
   if (!handle) throw engine.failure();
   return { handle, version, sampleRate, prepareMs: now() - started };
 }

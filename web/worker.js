@@ -48,7 +48,7 @@ const operations = {
   flush: (number) => live(number).flush(),
   state: (number) => live(number).state(),
   reset: (number) => live(number).reset(),
-  executeProfiled: (number, options) => live(number).executeProfiled(options),
+  executeProfiled: (number, ...values) => live(number).executeProfiled(...values),
   destroyObject(number) {
     objects.get(number)?.destroy();
     objects.delete(number);

@@ -1,5 +1,5 @@
 import { absolute, isAddress } from './bytes.js';
-import { TandemError, describe } from './errors.js';
+import { TandemError, describe, objectOf, withoutNulls } from './errors.js';
 
 /** A relative URL means the same here and in the worker. */
 function sent(source) {
@@ -68,10 +68,12 @@ class WorkerEngine {
     });
   }
 
-  async loadSileroVad(options = {}) {
+  async loadSileroVad(given) {
+    const options = objectOf('the options of loadSileroVad()', given);
     return new WorkerVad(this, await this.call('loadSileroVad', { ...options, weights: sent(options.weights) }));
   }
-  async loadGigaAM({ onProgress, ...options } = {}) {
+  async loadGigaAM(given) {
+    const { onProgress, ...options } = withoutNulls(objectOf('the options of loadGigaAM()', given));
     if (onProgress !== undefined && typeof onProgress !== 'function') {
       throw new TandemError('InvalidArgument', `onProgress is ${describe(onProgress)}; it must be a function`);
     }
@@ -145,6 +147,9 @@ class WorkerVad extends WorkerObject {
 }
 
 class WorkerGigaAm extends WorkerObject {
+  executeProfiled(samples, options) {
+    return this[CALL]('executeProfiled', samples, options);
+  }
   transcribe(samples) {
     return this[CALL]('transcribe', samples);
   }
@@ -169,8 +174,8 @@ class WorkerGraph extends WorkerObject {
 }
 
 /** Loads the engine in a module worker. `workerUrl` is for bundlers that move worker.js. */
-export async function createWorkerEngine(options = {}) {
-  const { workerUrl, ...rest } = options;
+export async function createWorkerEngine(given) {
+  const { workerUrl, ...rest } = withoutNulls(objectOf('the options of createWorkerEngine()', given));
   const worker = workerUrl === undefined
     ? new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
     : new Worker(workerUrl, { type: 'module' });

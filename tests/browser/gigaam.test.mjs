@@ -7,11 +7,12 @@ const { run, errors } = useTestPage();
 for (const place of ['page', 'worker']) {
   for (const [check, what] of Object.entries({
     goldens: 'every golden file: log-mel, encoder, scores, tokens, frames, text',
-    types: 'matrices that are kept as f16, bf16 and i8 are within the stated errors',
+    types: 'matrices kept as f16, bf16 and i8, and activations of bf16, are within the stated errors',
     halves: 'a file of f16 is what its numbers are',
     clips: 'clips do not touch each other; words; beams',
     loading: 'weights in one file and several, configuration and vocabulary beside them, progress',
     refusals: 'what does not fit is refused by name',
+    profiles: 'profiles of a clip: rows, operations that follow its length',
   })) {
     test(`GigaAM, ${place}: ${what}`, async () => {
       assert.deepEqual(await run('gigaam', place, check), []);

@@ -73,6 +73,12 @@ export async function checkLoading(engine, read, folder) {
   same('a configuration as an object', await say({ weights: bare, config: { ...config, labels: LABELS } }), said);
   same('a configuration as bytes', await say({ weights: bare.buffer, config: json }), said);
   same('a vocabulary beside it', await say({ weights: bare, config, vocabulary: LABELS, head: 'ctc' }), said);
+  const none = ['config', 'vocabulary', 'tokenizer', 'head', 'weightsDtype', 'activations', 'lanes', 'beamWidth', 'isa', 'numerics',
+    'onProgress'];
+  const nulls = Object.fromEntries(none.map((name) => [name, null]));
+  same('options that are null', await say({ ...nulls, weights: golden.bytes, vocabulary: LABELS }), said);
+  same('a configuration with options that are null', await say({
+    ...nulls, weights: bare, config: { ...config, labels: LABELS }, maxSeconds: null }), said);
   const prefixed = Object.fromEntries(Object.entries(tensors).map(([name, tensor]) => [`model.${name}`, tensor]));
   same('names with a prefix', await say({ weights: writeSafetensors(prefixed), config, vocabulary: LABELS }), said);
   const names = Object.keys(tensors);
@@ -188,7 +194,7 @@ export async function checkRefusals(engine, read) {
   await refuses('a vocabulary that is no list', 'InvalidArgument', ['vocabulary'], () => load({ vocabulary: 'abc' }));
   await refuses('a zero in a letter', 'InvalidArgument', ['vocabulary'], () => load({ vocabulary: ['\0', ...LABELS.slice(1)] }));
   for (const [name, values] of Object.entries({
-    weightsDtype: ['f64', 'int8', 16], activations: ['f16', 'i8', 16, null], maxSeconds: [0, 0.5, 31, NaN, '3'], lanes: [0, 65, 1.5, '1'], beamWidth: [-1, 10001, 2.5],
+    weightsDtype: ['f64', 'int8', 16], activations: ['f16', 'i8', 16], maxSeconds: [0, 0.5, 31, NaN, '3'], lanes: [0, 65, 1.5, '1'], beamWidth: [-1, 10001, 2.5],
     isa: ['avx2'], numerics: ['exact'], onProgress: [3],
   })) {
     for (const value of values) {

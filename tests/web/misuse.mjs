@@ -34,6 +34,45 @@ function safetensors(header, size = 0) {
 
 const BIG = (count) => `%0 = input f32[${count}] number=0 "a"\n%1 = neg f32[${count}] %0\noutputs %1 "y"\n`;
 
+/** An option that is null is as good as none, in every call. */
+async function checkNulls(createEngine, weights) {
+  const problems = [];
+  const nulls = (...names) => Object.fromEntries(names.map((name) => [name, null]));
+  const same = (what, found, wanted) => {
+    const [a, b] = [found, wanted].map((value) => JSON.stringify(value));
+    if (a !== b) problems.push(`${what} with null: ${a}, not ${b}`);
+  };
+  try {
+    const engine = await createEngine(
+      nulls('baseUrl', 'wasmUrl', 'wasmBinary', 'wasmModule', 'maximumMemory', 'isa', 'numerics', 'warmUp'));
+    same('createEngine()', engine.capabilities.numerics, 'fast');
+    const target = nulls('isa', 'numerics');
+    const silero = { weights, ...nulls('version', 'sampleRate', 'weightsDtype'), ...target };
+    const samples = speechLike(512, 3);
+    const [vad, usual] = [await engine.loadSileroVad(silero), await engine.loadSileroVad({ weights })];
+    same('loadSileroVad()', [vad.version, vad.sampleRate, vad.step(samples)], ['v5', 16000, usual.step(samples)]);
+    same('executeProfiled()', vad.executeProfiled(nulls('repetitions', 'marks')).length, vad.executeProfiled().length);
+    const offline = await engine.loadSileroOffline(silero);
+    same('loadSileroOffline()', offline.sampleRate, 16000);
+    same('no weights', await codeOf(() => engine.loadSileroVad({ weights: null })), 'InvalidArgument');
+    const graph = engine.compileGraph(BIG(1), { constants: null, ...target });
+    same('compileGraph()', Array.from(graph.run([Float32Array.of(2)])[0].data), [-2]);
+    const probabilities = Array.from({ length: 60 }, (_, i) => (i % 30 < 20 ? 0.9 : 0.1));
+    same('speechTimestamps()', engine.speechTimestamps(probabilities, nulls(
+      'sampleRate', 'samples', 'threshold', 'negThreshold', 'minSpeechDurationMs', 'maxSpeechDurationS', 'minSilenceDurationMs',
+      'speechPadMs', 'minSilenceAtMaxSpeechMs', 'useLongestSilenceAtMaxSpeech', 'returnSeconds', 'timeResolution')),
+    engine.speechTimestamps(probabilities));
+    engine.createVadIterator(nulls('sampleRate', 'threshold', 'minSilenceDurationMs', 'speechPadMs')).destroy();
+    const jit = engine.jit({ build: (_, { full }) => full([2], 3) }).prepare({}, { ...target, memoryLimit: null });
+    jit.execute();
+    same('prepare()', Array.from(jit.output().data), [3, 3]);
+    engine.destroy();
+  } catch (error) {
+    problems.push(`an option that is null: ${error.stack}`);
+  }
+  return problems;
+}
+
 /** Sentences about what is wrong; empty when all is well. `weights`: the bytes of silero_vad_v5.onnx. */
 export async function checkMisuse(createEngine, weights) {
   const problems = [];
@@ -116,7 +155,8 @@ export async function checkMisuse(createEngine, weights) {
     ['NotFound', 'InvalidFormat']);
   expect('no weights', await codeOf(() => engine.loadSileroVad({})), 'InvalidArgument');
   expect('weights of a wrong type', await codeOf(() => engine.loadSileroVad({ weights: 3 })), 'InvalidArgument');
-  for (const options of [{ sampleRate: 44100 }, { version: 'v4' }, { numerics: 'exact' }, { isa: 'avx2' }]) {
+  for (const options of [{ sampleRate: 44100 }, { version: 'v4' }, { numerics: 'exact' }, { isa: 'avx2' },
+    { weightsDtype: 'i8' }, { weightsDtype: 16 }]) {
     expect(JSON.stringify(options), await codeOf(() => engine.loadSileroVad({ weights, ...options })), 'InvalidArgument');
   }
 
@@ -178,7 +218,10 @@ export async function checkMisuse(createEngine, weights) {
       if (!isRight) problems.push(`${call} with ${named}: ${found.code} | ${found.message}`);
     }
   }
+  const unknown = await errorOf(() => engine.createVadIterator({ speed: 1 }));
+  expect('grammar', unknown.message.startsWith('the options of createVadIterator() have "speed", which is unknown; they are '), true);
   const rate = await errorOf(() => engine.loadSileroVad({ weights, sampleRate: NaN }));
+  problems.push(...await checkNulls(createEngine, weights));
   expect('a rate that is no number', rate.message.includes('sampleRate is number NaN'), true);
 
   // After destroy().

@@ -1,4 +1,5 @@
 // Profiles of kernels: what they must say, in Node.js and on a page.
+import { LABELS, clipOf, loadGolden } from './gigaam.mjs';
 
 const MATMUL = `%0 = input f32[64, 32] number=0 "x"
 %1 = input f32[16, 32] number=1 "w"
@@ -52,6 +53,36 @@ function checkMarks(rows, entries, problems) {
     if (entry.detail.devtools.trackGroup !== 'tandem') problems.push(`entry ${i} is on no track of its own`);
     if (entry.detail.flops !== row.flops) problems.push(`entry ${i} has ${entry.detail.flops} flops`);
   });
+}
+
+/** The same for a small GigaAM; `read` gives the bytes of a golden file. */
+export async function checkSpeechProfiles(engine, read) {
+  const problems = [];
+  const golden = await loadGolden(read, 'e2e_tiny');
+  const recognizer = await engine.loadGigaAM({ weights: golden.bytes, vocabulary: LABELS, maxSeconds: 2 });
+  const clip = clipOf(golden);
+  const { text } = await recognizer.transcribe(clip);
+  const flops = (rows) => rows.reduce((sum, row) => sum + row.flops, 0);
+  let began = performance.now();
+  const rows = await recognizer.executeProfiled(clip, { repetitions: 3, marks: false });
+  checkRows('GigaAM', rows, 3, performance.now() - began, problems);
+  began = performance.now();
+  const half = await recognizer.executeProfiled(clip.subarray(0, clip.length >> 1));
+  checkRows('half a clip', half, 1, performance.now() - began, problems);
+  const ratio = flops(half) / flops(rows);
+  if (!(ratio > 0.4 && ratio < 0.6)) problems.push(`half a clip has ${ratio} of the operations`);
+  if ((await recognizer.transcribe(clip)).text !== text) problems.push('a profile changed what is heard');
+  for (const [code, action] of [
+    ['InvalidArgument', () => recognizer.executeProfiled(clip.subarray(0, 10))],
+    ['InvalidArgument', () => recognizer.executeProfiled(clip, { repetitions: 0 })],
+    ['InvalidArgument', () => recognizer.executeProfiled([1, 2])],
+    ['NonFinite', () => recognizer.executeProfiled(clip.map((value, i) => (i === 5 ? NaN : value)))],
+  ]) {
+    const found = await Promise.resolve().then(action).then(() => 'no error', (error) => error.code);
+    if (found !== code) problems.push(`a wrong profile of a clip: ${found}, not ${code}`);
+  }
+  await recognizer.destroy();
+  return problems;
 }
 
 /** Sentences about what is wrong; empty when all is well. */

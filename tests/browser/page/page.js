@@ -6,7 +6,7 @@ import { checkJit } from '/checks/jit.mjs';
 import { checkOperations } from '/checks/jit_operations.mjs';
 import { checkLargeMemory } from '/checks/memory.mjs';
 import { checkCycles, checkMisuse } from '/checks/misuse.mjs';
-import { checkProfiles } from '/checks/profile.mjs';
+import { checkProfiles, checkSpeechProfiles } from '/checks/profile.mjs';
 import { checkSilero } from '/checks/silero_model.mjs';
 
 async function bytes(url) {
@@ -70,6 +70,7 @@ window.checks = {
     const engine = await (place === 'worker' ? createWorkerEngine() : createEngine());
     const checks = {
       goldens: checkGoldens, types: checkTypes, halves: checkHalfFiles, clips: checkSpeech, refusals: checkRefusals,
+      profiles: checkSpeechProfiles,
       loading: (one, read) => checkLoading(one, read, '/models/'),
     };
     try {
