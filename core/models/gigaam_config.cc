@@ -13,6 +13,13 @@ using nlohmann::json;
 /// Largest size that any entry may have: products of two of them stay far from 2^63.
 constexpr int64_t kLargestSize = 1 << 20;
 
+/// An entry of an object; null when it is missing or null.
+const json* entry_of(const json& object, const char* key) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(key);
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
 /// One object of the configuration. Every reader names the entry that it takes, so that what is left at the end is
 /// unknown.
 class Section {
@@ -30,8 +37,7 @@ class Section {
 
   const json* find(const std::string& key) {
     known_.push_back(key);
-    const auto found = object_.find(key);
-    return found == object_.end() || found->is_null() ? nullptr : &*found;
+    return entry_of(object_, key.c_str());
   }
 
   int64_t size(const std::string& key, int64_t otherwise, int64_t least = 1, int64_t most = kLargestSize) {
@@ -181,18 +187,18 @@ GigaAmHeadConfig read_head(const json& object, const std::string& origin) {
 const json& root_of(const json& document) {
   const json* root = &document;
   for (const char* step : {"model", "cfg", "model", "cfg"}) {
-    if (root->contains("encoder") || root->contains("preprocessor")) return *root;
-    if (root->contains(step) && (*root)[step].is_object()) root = &(*root)[step];
+    if (entry_of(*root, "encoder") || entry_of(*root, "preprocessor")) return *root;
+    if (const json* inner = entry_of(*root, step); inner && inner->is_object()) root = inner;
   }
   return *root;
 }
 
 std::vector<std::string> read_vocabulary(const json& root, const std::string& origin) {
-  const json* list = root.contains("labels") ? &root["labels"] : nullptr;
-  if (root.contains("decoding") && root["decoding"].is_object() && root["decoding"].contains("vocabulary"))
-    list = &root["decoding"]["vocabulary"];
+  const json* list = entry_of(root, "labels");
+  if (const json* decoding = entry_of(root, "decoding"))
+    if (const json* vocabulary = entry_of(*decoding, "vocabulary")) list = vocabulary;
   std::vector<std::string> vocabulary;
-  if (list == nullptr || list->is_null()) return vocabulary;
+  if (list == nullptr) return vocabulary;
   if (!list->is_array())
     throw TensorError(concat(origin, ": the vocabulary is not a list of texts"), ErrorCode::kInvalidFormat);
   for (const json& entry : *list) {
@@ -208,7 +214,9 @@ std::vector<std::string> read_vocabulary(const json& root, const std::string& or
 GigaAmConfig read_config(const json& document, const std::string& origin) {
   if (!document.is_object()) throw TensorError(concat(origin, " is not a JSON object"), ErrorCode::kInvalidFormat);
   const json& root = root_of(document);
-  if (!root.contains("encoder") && !root.contains("preprocessor"))
+  const json* preprocessor = entry_of(root, "preprocessor");
+  const json* encoder = entry_of(root, "encoder");
+  if (encoder == nullptr && preprocessor == nullptr)
     throw TensorError(concat(origin,
                              " has neither \"encoder\" nor \"preprocessor\": it is not the configuration of a "
                              "GigaAM model"),
@@ -216,9 +224,9 @@ GigaAmConfig read_config(const json& document, const std::string& origin) {
   GigaAmConfig config;
   Section top(root, "", origin);
   const int64_t sample_rate = top.size("sample_rate", config.mel.sample_rate, 1000, 384000);
-  config.mel = read_mel(root.contains("preprocessor") ? root["preprocessor"] : json::object(), sample_rate, origin);
-  if (root.contains("encoder")) config.encoder = read_encoder(root["encoder"], origin);
-  if (root.contains("head")) config.head = read_head(root["head"], origin);
+  config.mel = read_mel(preprocessor ? *preprocessor : json::object(), sample_rate, origin);
+  if (encoder) config.encoder = read_encoder(*encoder, origin);
+  if (const json* head = entry_of(root, "head")) config.head = read_head(*head, origin);
   config.vocabulary = read_vocabulary(root, origin);
   config.origin = origin;
   if (config.encoder && config.encoder->feat_in != config.mel.features)

@@ -84,7 +84,9 @@ struct GigaAmConfig {
 };
 
 /// Reads the JSON of a configuration: objects `preprocessor`, `encoder` and `head`, or these inside `cfg` or
-/// `model.cfg` as the published models have them. What is left out has the default of the original code (v2). `origin`
+/// `model.cfg` as the published models have them, with `sample_rate`, and the vocabulary as `labels` or
+/// `decoding.vocabulary`. What is left out, or null, has the default of the original code (v2). Inside the three
+/// objects an unknown name is an error; beside them it is ignored, since published files have more there. `origin`
 /// names the text in errors. Errors: kInvalidFormat (no JSON, a value of the wrong kind), kUnsupported (an unknown
 /// layout, norm, kind of attention, or name of an entry), kInvalidArgument (a size out of its range).
 Result<GigaAmConfig> parse_gigaam_config(std::string_view json, const std::string& origin);

@@ -88,6 +88,24 @@ TEST(GigaAmConfigs, RefuseWhatTheyDoNotKnowByName) {
   }
 }
 
+TEST(GigaAmConfig, NullIsAsGoodAsNothingAndStrangersBesideTheObjectsAreIgnored) {
+  const GigaAmConfig usual = config_of(R"({"encoder": {}, "labels": ["a", "b"]})");
+  const GigaAmConfig nulls = config_of(R"({"encoder": {"n_layers": null}, "preprocessor": null, "head": null,
+      "sample_rate": null, "labels": ["a", "b"], "decoding": {"vocabulary": null},
+      "optimizer": {"lr": 1}, "name": null})");
+  EXPECT_EQ(nulls.mel.n_fft, usual.mel.n_fft);
+  EXPECT_EQ(nulls.encoder->n_layers, usual.encoder->n_layers);
+  EXPECT_FALSE(nulls.head);
+  EXPECT_EQ(nulls.vocabulary, usual.vocabulary);
+  EXPECT_TRUE(config_of(R"({"encoder": {}, "labels": null, "decoding": null})").vocabulary.empty());
+  EXPECT_EQ(config_of(R"({"encoder": null, "cfg": {"encoder": {"n_layers": 3}}})").encoder->n_layers, 3);
+  for (const char* nothing : {R"({"encoder": null})", R"({"encoder": null, "preprocessor": null, "model": null})"}) {
+    const auto config = parse_gigaam_config(nothing, "test.json");
+    ASSERT_FALSE(config) << nothing;
+    EXPECT_NE(config.error().message.find("test.json has neither \"encoder\" nor"), std::string::npos);
+  }
+}
+
 TEST(GigaAmWeightNames, MayHaveTheWrapperPrefixAndStrangersBesideThem) {
   const GigaAmConfig config = config_of(kSmall);
   const WeightFile plain = testing::generate_gigaam_weights(config, 3);
