@@ -36,7 +36,8 @@ std::string symbol_part(const std::string& text) {
 }
 
 const char* name_of_access(Access access) {
-  return access == Access::kRead ? "read" : access == Access::kWrite ? "written" : "read and written";
+  constexpr const char* names[] = {"read", "written", "read and written", "local"};
+  return names[static_cast<int>(access)];
 }
 
 /// Prints one kernel: a body that takes each pointer as a restrict parameter (clang heeds `restrict` nowhere else) and
@@ -196,6 +197,10 @@ void KernelPrinter::statement(ValueId id) {
 
 void KernelPrinter::body() {
   depth_ = 1;
+  for (size_t i = 0; i < kernel_.buffers.size(); i++)
+    if (kernel_.buffers[i].access == Access::kLocal)
+      line(concat("__attribute__((aligned(64))) ", CPrelude::element(kernel_.buffers[i].dtype), " b", i, "[",
+                  kernel_.buffers[i].elements.constant(), "];"));
   if (kernel_.range.is(1)) {
     line(concat("{ const long i", kernel_.range_loop, " = 0;"));
   } else {
@@ -211,6 +216,7 @@ std::string KernelPrinter::print(std::string& symbol) {
   std::string parameters, arguments;
   for (size_t i = 0; i < kernel_.buffers.size(); i++) {
     const BufferParameter& buffer = kernel_.buffers[i];
+    if (buffer.access == Access::kLocal) continue;
     parameters += concat(buffer.access == Access::kRead ? "const " : "", CPrelude::element(buffer.dtype), "* restrict ",
                          buffer.aligned ? "__attribute__((align_value(64))) b" : "b", i, ", ");
     arguments += concat("buffers[", i, "], ");

@@ -73,14 +73,15 @@ struct Instruction {
   BlockId otherwise = 0;            ///< if: the other block; 0 means none.
 };
 
-/// How a kernel touches a buffer.
-enum class Access : uint8_t { kRead, kWrite, kReadWrite };
+/// How a kernel touches a buffer. Of kLocal nothing is there at the beginning of a call and nothing after it: each
+/// call, and so each piece of a range, may have its own, wherever the code generator likes (natively on the stack).
+enum class Access : uint8_t { kRead, kWrite, kReadWrite, kLocal };
 
 /// A buffer argument: base pointer of `elements` elements.
 struct BufferParameter {
   DType dtype = DType::kF32;
   Access access = Access::kRead;
-  Index elements;       ///< Over the kernel's variables; an access at or beyond it is an error.
+  Index elements;       ///< Over the kernel's variables; an access at or beyond it is an error. A number for kLocal.
   bool aligned = true;  ///< To 64 bytes. False: no more than an element of its dtype.
 };
 

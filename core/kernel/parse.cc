@@ -220,8 +220,10 @@ class Parser {
       parameter.access = Access::kWrite;
     else if (access == "read_write")
       parameter.access = Access::kReadWrite;
+    else if (access == "local")
+      parameter.access = Access::kLocal;
     else
-      line.fail(concat("access '", access, "' should be read, write or read_write"));
+      line.fail(concat("access '", access, "' should be read, write, read_write or local"));
     const std::string dtype = line.word();
     if (!dtype_named(dtype)) line.fail(concat("there is no dtype '", dtype, "'"));
     parameter.dtype = *dtype_named(dtype);

@@ -15,7 +15,7 @@ std::string quoted(const std::string& name) {
 }
 
 std::string_view name_of(Access access) {
-  constexpr std::string_view names[] = {"read", "write", "read_write"};
+  constexpr std::string_view names[] = {"read", "write", "read_write", "local"};
   return names[static_cast<int>(access)];
 }
 

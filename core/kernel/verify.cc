@@ -54,8 +54,11 @@ class Verifier {
       if (size.upper() < 0) fail(concat(what, " is negative: ", size.text()));
     };
     check(kernel_.range, "the range");
-    for (size_t i = 0; i < kernel_.buffers.size(); i++)
+    for (size_t i = 0; i < kernel_.buffers.size(); i++) {
       check(kernel_.buffers[i].elements, concat("the size of buffer b", i));
+      if (kernel_.buffers[i].access == Access::kLocal && !kernel_.buffers[i].elements.is_constant())
+        fail(concat("the size of local buffer b", i, " is no number: ", kernel_.buffers[i].elements.text()));
+    }
   }
 
   void block(BlockId number, bool guarded) {

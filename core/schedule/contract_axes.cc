@@ -98,7 +98,8 @@ ContractAxes choose_contract_axes(const ProgramBuilder& program, const Group& gr
   const int64_t columns = axes.vector_axis ? space[*axes.vector_axis].upper() : 1;
   const Capabilities& capabilities = program.options.capabilities;
   axes.fused = capabilities.fma && (program.options.numerics == Numerics::kFast || has_exact_products(graph, anchor));
-  axes.tile = choose_tile(capabilities, axes.fused, most, columns, size_of(register_scalar(anchor.dtype)));
+  axes.tile =
+      choose_tile(capabilities, axes.fused, most, columns, size_of(register_scalar(anchor.dtype)), group.tile_rows);
   if (!axes.vector_axis) axes.tile.vectors = axes.tile.lanes = 1;
   axes.tile.lanes = std::min(axes.tile.lanes, lanes_for(columns));
   return axes;

@@ -30,8 +30,8 @@ GroupKey GroupKeys::key_of(const Group& group) {
   nodes_.clear();
   computed_.clear();
   reach(group.root);
-  for (const AxisDemand& demand : group.demand)
-    for (const LaneEnd& end : demand) reach(end.lengths);
+  reach_demand(group);
+  for (const Group& strip : group.strips) reach_demand(strip);
   // What is computed counts in the order of the graph: lowerings choose the later of two nodes, or begin with the
   // earlier. What is loaded, numbers, and views of them may have been made for another group long before.
   std::sort(computed_.begin(), computed_.end());
@@ -43,6 +43,8 @@ GroupKey GroupKeys::key_of(const Group& group) {
                 numbers_[group.root], group.anchor == kNoNode ? uint64_t{kNoNode} : numbers_[group.anchor]};
   for (const NodeId id : nodes_) add_node(id);
   add_demand(group);
+  key_.words.push_back(group.strips.size());
+  for (const Group& strip : group.strips) add_strip(strip);
   for (const NodeId id : nodes_) numbers_[id] = kUnreached;
   return std::move(key_);
 }
@@ -119,6 +121,17 @@ void GroupKeys::add_node(NodeId id) {
   add(attributes.size);
   key_.words.push_back(node.operands.size());
   for (const NodeId operand : node.operands) key_.words.push_back(numbers_[operand]);
+}
+
+void GroupKeys::reach_demand(const Group& group) {
+  for (const AxisDemand& demand : group.demand)
+    for (const LaneEnd& end : demand) reach(end.lengths);
+}
+
+void GroupKeys::add_strip(const Group& group) {
+  key_.words.push_back(static_cast<uint64_t>(group.form) | static_cast<uint64_t>(group.tile_rows) << 8);
+  key_.words.push_back(numbers_[group.root]);
+  add_demand(group);
 }
 
 void GroupKeys::add_demand(const Group& group) {

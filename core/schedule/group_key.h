@@ -37,6 +37,8 @@ class GroupKeys {
   void add_buffer(const BufferRef& buffer);
   void add_node(NodeId id);
   void add_demand(const Group& group);
+  void reach_demand(const Group& group);
+  void add_strip(const Group& group);
 
   const ProgramBuilder& program_;
   const Graph& graph_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "core/schedule/access.h"
@@ -21,6 +22,25 @@ struct AccessSummary {
   std::vector<Index> others;  ///< Subscripts that matter in other ways (counted axes, gathered rows, limited axes).
   std::vector<std::pair<NodeId, std::vector<Index>>> limits;  ///< Axes that end early, with the subscript.
   bool has_reduction = false;
+};
+
+/// A kernel while it is made. Several lowerings may write into one, one after the other.
+struct KernelContext {
+  KernelBuilder builder;
+  ValueLowerer lowerer;
+
+  explicit KernelContext(const ProgramBuilder& program)
+      : lowerer(*program.module.graph, program.buffers, program.slot_elements, builder, program.options.capabilities,
+                program.options.numerics) {}
+};
+
+/// Computes a few rows of a group's result inside a kernel that others write into too.
+class RowLowering {
+ public:
+  virtual ~RowLowering() = default;
+  /// `index`: the subscript of the first row in what the group accumulates (contract) or in its root (map); the axes
+  /// that are neither rows nor outside them don't matter. `rows`: subscripts along the row axis.
+  virtual void emit(const std::vector<Index>& index, const std::vector<Index>& rows) = 0;
 };
 
 /// Walks the expression under `node` (whose own buffer, if it has one, is ignored).
@@ -60,5 +80,11 @@ void lower_map(ProgramBuilder& program, const Group& group, const BufferRef& tar
 void lower_reduce(ProgramBuilder& program, const Group& group, const BufferRef& target,
                   const std::vector<size_t>& order);
 void lower_contract(ProgramBuilder& program, const Group& group, const BufferRef& target);
+
+/// Lowerings of rows. What packs operands of a contraction is added to the program at once.
+std::unique_ptr<RowLowering> rows_of_contract(ProgramBuilder& program, const Group& group, const BufferRef& target,
+                                              KernelContext& kernel);
+std::unique_ptr<RowLowering> rows_of_map(ProgramBuilder& program, const Group& group, const BufferRef& target,
+                                         size_t row_axis, KernelContext& kernel);
 
 }  // namespace tandem

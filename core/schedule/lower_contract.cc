@@ -20,9 +20,9 @@ constexpr int64_t kCacheLineBytes = 64;
 /// So many steps of a sum take longer than the second-level cache needs to answer.
 constexpr int64_t kStepsAhead = 12;
 
-class ContractLowering {
+class ContractLowering : public RowLowering {
  public:
-  ContractLowering(ProgramBuilder& program, const Group& group, const BufferRef& target)
+  ContractLowering(ProgramBuilder& program, const Group& group, const BufferRef& target, KernelContext& kernel)
       : program_(program),
         group_(group),
         target_(target),
@@ -36,12 +36,12 @@ class ContractLowering {
         outer_(axes_.outer),
         tile_(axes_.tile),
         pairs_(operand_in_pairs(program, group, axes_)),
-        lowerer_(graph_, program.buffers, program.slot_elements, builder_, program.options.capabilities,
-                 program.options.numerics) {
+        builder_(kernel.builder),
+        lowerer_(kernel.lowerer) {
     pack_operands();
     if (!pairs_) read_widened();
   }
-  ~ContractLowering() {
+  ~ContractLowering() override {
     for (auto& [node, buffer] : replaced_) program_.buffers[node] = buffer;
   }
   ContractLowering(const ContractLowering&) = delete;
@@ -81,6 +81,25 @@ class ContractLowering {
                                     2 * maximum_elements(space_));
     program_.add_call(group_.prepare ? Phase::kPrepare : Phase::kStep, std::move(kernel), lowerer_.slots(),
                       graph_.node(group_.root).origin);
+  }
+
+  void emit(const std::vector<Index>& index, const std::vector<Index>& rows) override {
+    rows_of_tile_ = rows;
+    const int count = static_cast<int>(rows.size());
+    const Index columns = live(index, *vector_axis_);
+    const Index whole = floor_div(columns, tile_.width());
+    if (whole.upper() > 0) {
+      const Index panel = builder_.open_loop(0, whole);
+      tile_body(index, panel, panel * tile_.width(), tile_.width(), false, count);
+      builder_.close_loop();
+    }
+    const Index tail = columns - whole * tile_.width();
+    if (!tail.is(0)) {
+      const bool opened = open_if_positive(builder_, tail);
+      tile_body(index, whole, whole * tile_.width(), tail, true, count);
+      if (opened) builder_.close_if();
+    }
+    rows_of_tile_.clear();
   }
 
  private:
@@ -430,8 +449,8 @@ class ContractLowering {
   const std::vector<size_t>& outer_;
   const Tile& tile_;
   const std::optional<int> pairs_;  ///< The operand that is read in pairs, of a bf16 dot product.
-  KernelBuilder builder_;
-  ValueLowerer lowerer_;
+  KernelBuilder& builder_;
+  ValueLowerer& lowerer_;
   std::array<std::optional<PackedOperand>, 2> packed_;
   /// What a tile of rows asks for while it computes: places in a packed buffer, in elements.
   struct Ahead {
@@ -448,7 +467,13 @@ class ContractLowering {
 }  // namespace
 
 void lower_contract(ProgramBuilder& program, const Group& group, const BufferRef& target) {
-  ContractLowering(program, group, target).run();
+  KernelContext kernel(program);
+  ContractLowering(program, group, target, kernel).run();
+}
+
+std::unique_ptr<RowLowering> rows_of_contract(ProgramBuilder& program, const Group& group, const BufferRef& target,
+                                              KernelContext& kernel) {
+  return std::make_unique<ContractLowering>(program, group, target, kernel);
 }
 
 }  // namespace tandem

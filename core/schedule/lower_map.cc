@@ -1,6 +1,7 @@
 // Kernels in which every output element is computed on its own.
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/text.h"
 #include "core/schedule/loops.h"
@@ -14,15 +15,19 @@ struct LoopAxis {
   std::vector<size_t> axes;  ///< Outermost first.
 };
 
-class MapLowering {
+class MapLowering : public RowLowering {
  public:
-  MapLowering(ProgramBuilder& program, const Group& group, const BufferRef& target, const std::vector<size_t>& order)
+  /// With a `row_axis` it computes rows of that axis when it is told to: the axes before it are loops of others, those
+  /// after it, in the order of the tensor, its own.
+  MapLowering(ProgramBuilder& program, const Group& group, const BufferRef& target, const std::vector<size_t>& order,
+              std::optional<size_t> row_axis, KernelContext& kernel)
       : program_(program),
         group_(group),
         target_(target),
         node_(program.module.graph->node(group.root)),
-        lowerer_(*program.module.graph, program.buffers, program.slot_elements, builder_, program.options.capabilities,
-                 program.options.numerics) {
+        row_axis_(row_axis),
+        builder_(kernel.builder),
+        lowerer_(kernel.lowerer) {
     choose_loops(order);
   }
 
@@ -47,7 +52,24 @@ class MapLowering {
                       node_.origin);
   }
 
+  void emit(const std::vector<Index>& index, const std::vector<Index>& rows) override {
+    const size_t inside = level_of_row() + 1;
+    std::vector<Index> counters(loops_.size());
+    for (size_t i = 0; i + 1 < inside; i++) counters[i] = index[loops_[i].axes[0]];
+    for (const Index& row : rows) {
+      counters[inside - 1] = row;
+      pin_statistics(counters, inside);
+      emit_loops(counters, inside, 0, end_of_loop(counters, inside));
+    }
+  }
+
  private:
+  size_t level_of_row() const {
+    size_t level = 0;
+    while (loops_[level].axes[0] != *row_axis_) level++;
+    return level;
+  }
+
   /// The loop of a level and all inside it. A loop over a limited axis is cut at the length: what is beyond it is no
   /// more than a number to store.
   void emit_loops(std::vector<Index> counters, size_t level, const Index& begin, const Index& end) {
@@ -142,7 +164,7 @@ class MapLowering {
     summary_ = summarise(program_, group_.root, counters);
     for (size_t axis : order) {
       if (node_.shape[axis].is(1)) continue;
-      if (!loops_.empty() && runs_on(loops_.back(), axis, counters)) {
+      if (!row_axis_ && !loops_.empty() && runs_on(loops_.back(), axis, counters)) {
         loops_.back().extent *= node_.shape[axis];
         loops_.back().axes.push_back(axis);
       } else {
@@ -223,8 +245,9 @@ class MapLowering {
     for (size_t i = open; i < all.size(); i++)
       all[i] = Index::loop(static_cast<uint32_t>(kFirstStandIn + i), loops_[i].extent);
     if (open + 1 == loops_.size()) lowerer_.keep(value_to_keep(all));
-    pin_row_statistics(program_, lowerer_, group_.root, root_index(all),
-                       {counters.begin(), counters.begin() + static_cast<std::ptrdiff_t>(open)});
+    std::vector<Index> known;
+    for (size_t i = 0; i < open; i++) counters[i].for_each_leaf([&](const Index& leaf) { known.push_back(leaf); });
+    pin_row_statistics(program_, lowerer_, group_.root, root_index(all), known);
   }
 
   /// The longest value that both a reduction over a row and the row's elements compute, and that fits into the result.
@@ -277,8 +300,9 @@ class MapLowering {
   const Group& group_;
   const BufferRef& target_;
   const Node& node_;
-  KernelBuilder builder_;
-  ValueLowerer lowerer_;
+  const std::optional<size_t> row_axis_;
+  KernelBuilder& builder_;
+  ValueLowerer& lowerer_;
   AccessSummary summary_;
   std::vector<LoopAxis> loops_;
 };
@@ -286,7 +310,15 @@ class MapLowering {
 }  // namespace
 
 void lower_map(ProgramBuilder& program, const Group& group, const BufferRef& target, const std::vector<size_t>& order) {
-  MapLowering(program, group, target, order).run();
+  KernelContext kernel(program);
+  MapLowering(program, group, target, order, std::nullopt, kernel).run();
+}
+
+std::unique_ptr<RowLowering> rows_of_map(ProgramBuilder& program, const Group& group, const BufferRef& target,
+                                         size_t row_axis, KernelContext& kernel) {
+  std::vector<size_t> order(target.strides.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  return std::make_unique<MapLowering>(program, group, target, order, row_axis, kernel);
 }
 
 }  // namespace tandem

@@ -1,6 +1,7 @@
 #include "core/schedule/schedule.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "core/base/text.h"
 #include "core/schedule/contract_axes.h"
@@ -8,6 +9,7 @@
 #include "core/schedule/program_builder.h"
 #include "core/schedule/shared_lowering.h"
 #include "core/schedule/storage.h"
+#include "core/schedule/strips.h"
 #include "core/schedule/widen.h"
 #include "core/schedule/work.h"
 
@@ -24,11 +26,22 @@ class Scheduler {
     find_demand(module_, schedule_.groups);
     add_leaves();
     std::unordered_map<NodeId, BufferRef> roots;
-    for (const Group& group : schedule_.groups) {
+    const auto lower = [&](const Group& group) {
       const BufferRef target = lower_group(group);
       roots[group.root] = target;
       // An input or constant that is also an output keeps its own buffer for its readers.
       builder_.buffers.emplace(group.root, target);
+    };
+    // What becomes a strip waits for the group that reads it.
+    const std::vector<StripChain> chains = find_strip_chains(module_, schedule_.groups);
+    std::vector<bool> waits(schedule_.groups.size(), false);
+    for (const StripChain& chain : chains) waits[chain.scores] = waits[chain.weights] = true;
+    for (size_t i = 0; i < schedule_.groups.size(); i++) {
+      Group& group = schedule_.groups[i];
+      if (waits[i]) continue;
+      for (const StripChain& chain : chains)
+        if (chain.result == i) join(chain, lower);
+      lower(group);
     }
     for (size_t i = 0; i < module_.outputs.size(); i++) {
       const NodeId output = module_.outputs[i];
@@ -73,6 +86,19 @@ class Scheduler {
       const size_t number = static_cast<size_t>(node.attributes.count);
       if (schedule_.inputs.size() <= number) schedule_.inputs.resize(number + 1);
       schedule_.inputs[number] = {name, buffer, node.shape, true};
+    }
+  }
+
+  /// Makes strips of the groups that the chain's result reads, or lowers them on their own.
+  void join(const StripChain& chain, const std::function<void(const Group&)>& lower) {
+    std::vector<Group>& groups = schedule_.groups;
+    const auto layout = [&](const Group& group) { return layout_of(group).target; };
+    auto joined = join_strips(builder_, groups[chain.scores], groups[chain.weights], groups[chain.result], layout);
+    if (joined) {
+      groups[chain.result] = std::move(*joined);
+    } else {
+      lower(groups[chain.scores]);
+      lower(groups[chain.weights]);
     }
   }
 
@@ -132,7 +158,7 @@ class Scheduler {
         lower_reduce(builder_, group, target, order);
         break;
       case Form::kContract:
-        lower_contract(builder_, group, target);
+        group.strips.empty() ? lower_contract(builder_, group, target) : lower_strips(builder_, group, target);
         break;
     }
     builder_.describe_last_call(group.prepare ? Phase::kPrepare : Phase::kStep, origin_of(builder_, group),
@@ -180,6 +206,8 @@ std::string Schedule::text(const GraphModule& module) const {
     if (group.anchor != kNoNode && group.anchor != group.root) out += concat(" of %", group.anchor);
     if (group.prepare) out += ", at prepare";
     if (group.row_statistics) out += ", with row statistics";
+    for (const Group& strip : group.strips)
+      out += concat(", with a strip of ", group.tile_rows, " rows of %", strip.root);
     for (size_t axis = 0; axis < group.demand.size(); axis++)
       for (const LaneEnd& end : group.demand[axis])
         out += concat(", axis ", axis, " ends with %", end.lengths, tandem::text(end.lanes));

@@ -25,7 +25,8 @@ double issue_rate(int rows, int vectors) {
 
 }  // namespace
 
-Tile choose_tile(const Capabilities& capabilities, bool fused, int64_t rows, int64_t columns, int element_bytes) {
+Tile choose_tile(const Capabilities& capabilities, bool fused, int64_t rows, int64_t columns, int element_bytes,
+                 int tile_rows) {
   const int lanes = capabilities.lanes(element_bytes);
   // One register for each value of the operand with fewer of them in the tile, one for the other, one for a product
   // that is yet to be added; the rest accumulate.
@@ -36,7 +37,9 @@ Tile choose_tile(const Capabilities& capabilities, bool fused, int64_t rows, int
   Tile best;
   best.lanes = lanes;
   double best_rate = -1;
-  for (int row_count = 1; row_count <= std::min<int64_t>(most_rows, std::max<int64_t>(rows, 1)); row_count++)
+  const int first_rows = tile_rows > 0 ? tile_rows : 1;
+  const int64_t last_rows = tile_rows > 0 ? tile_rows : std::min<int64_t>(most_rows, std::max<int64_t>(rows, 1));
+  for (int row_count = first_rows; row_count <= last_rows; row_count++)
     for (int vector_count = 1; vector_count <= std::min<int64_t>(most_vectors, vectors_needed); vector_count++) {
       if (row_count * vector_count + std::min(row_count, vector_count) + 1 > registers) continue;
       const double rate = issue_rate(row_count, vector_count) * useful_share(std::max<int64_t>(rows, 1), row_count) *

@@ -1,5 +1,7 @@
 #include "core/schedule/value_lowerer.h"
 
+#include <algorithm>
+
 #include "core/base/bits.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -52,6 +54,20 @@ uint32_t ValueLowerer::buffer_number(uint32_t slot, DType dtype, Access access) 
   return builder_.add_buffer(dtype, access, slot_elements_[slot]);
 }
 
+uint32_t ValueLowerer::buffer_number(const BufferRef& buffer, Access access) {
+  return buffer_number(buffer.slot, buffer.dtype, buffer.strip ? Access::kLocal : access);
+}
+
+Index ValueLowerer::offset_in(const BufferRef& buffer, const std::vector<Index>& index) const {
+  if (!buffer.strip) return flat_offset(index, buffer.strides);
+  std::vector<Index> at = index;
+  Index& row = at[buffer.strip->row_axis];
+  const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const auto& known) { return known.first == row; });
+  TANDEM_CHECK(found != rows_.end(), concat("row ", row.text(), " does not lie in the strip"));
+  row = found->second;
+  return flat_offset(at, buffer.strip->strides);
+}
+
 uint32_t ValueLowerer::pair_buffer_number(uint32_t slot) {
   for (size_t i = 0; i < slots_.size(); i++)
     if (slots_[i] == slot && in_pairs_[i]) return static_cast<uint32_t>(i);
@@ -87,7 +103,7 @@ void ValueLowerer::keep(std::optional<KeptValue> kept) {
   kept_ = std::move(kept);
   kept_end_.reset();
   // Its first use says how a kernel touches a buffer.
-  if (kept_) buffer_number(kept_->result.slot, kept_->result.dtype, Access::kReadWrite);
+  if (kept_) buffer_number(kept_->result, Access::kReadWrite);
 }
 
 bool ValueLowerer::is_kept(NodeId id, const std::vector<Index>& index) const {
@@ -179,8 +195,8 @@ ValueId ValueLowerer::index_as_value(const Index& expression, Scalar scalar) {
 }
 
 ValueId ValueLowerer::load(const BufferRef& source, const std::vector<Index>& index) {
-  const Index offset = flat_offset(index, source.strides);
-  const uint32_t buffer = buffer_number(source.slot, source.dtype, Access::kRead);
+  const Index offset = offset_in(source, index);
+  const uint32_t buffer = buffer_number(source, Access::kRead);
   ValueId value;
   if (!varies(offset)) {
     value = builder_.load(buffer, offset, 1);
@@ -197,7 +213,8 @@ ValueId ValueLowerer::load(const BufferRef& source, const std::vector<Index>& in
 }
 
 ValueId ValueLowerer::load_pair(const BufferRef& source, const std::vector<Index>& index) {
-  const Index offset = flat_offset(index, source.strides);
+  const Index offset = offset_in(source, index);
+  TANDEM_CHECK(!source.strip, "strips are not read in pairs");
   TANDEM_CHECK(size_of(source.dtype) == 2 && floor_mod(offset, 2).is(0) && !varies(offset),
                concat("no pair of ", name_of(source.dtype), " lies at ", offset.text()));
   return builder_.load(pair_buffer_number(source.slot), floor_div(offset, 2), 1);
@@ -221,8 +238,8 @@ ValueId ValueLowerer::load_lanes_apart(uint32_t buffer, const Index& offset) {
 }
 
 void ValueLowerer::store(const BufferRef& target, const std::vector<Index>& index, ValueId value) {
-  const uint32_t buffer = buffer_number(target.slot, target.dtype, Access::kWrite);
-  const Index offset = flat_offset(index, target.strides);
+  const uint32_t buffer = buffer_number(target, Access::kWrite);
+  const Index offset = offset_in(target, index);
   value = to_storage(value, target.dtype);
   if (!lane_) return builder_.store(buffer, offset, value);
   const std::optional<Index> step = offset.coefficient(*lane_);

@@ -15,12 +15,21 @@
 
 namespace tandem {
 
+/// A strip holds a few rows of a tensor, those of one tile, while a kernel works on them.
+struct Strip {
+  size_t row_axis = 0;  ///< Axis of the tensor.
+  Shape strides;        ///< In elements of the strip; 0 along the axes of which the tile has one place.
+};
+
 /// Where a node's elements lie: a slot of the plan, with strides in elements.
 struct BufferRef {
   uint32_t slot = 0;
   DType dtype = DType::kF32;
   Shape strides;
   bool partial = false;  ///< Elements that nobody sees (find_demand) are not written and must not be read.
+  /// The slot is local to a kernel and holds no more than a strip; `strides` are those that the whole tensor would
+  /// have, for decisions about loops.
+  std::optional<Strip> strip = std::nullopt;
 };
 using BufferTable = std::unordered_map<NodeId, BufferRef>;
 
@@ -78,6 +87,9 @@ class ValueLowerer {
   /// one by one.
   void store(const BufferRef& target, const std::vector<Index>& index, ValueId value);
 
+  /// From now on a row of a tensor that lies in a strip is found there: for each row its place in the strip.
+  void set_rows(std::vector<std::pair<Index, Index>> rows) { rows_ = std::move(rows); }
+
   /// The node's value is what the caller computed (an accumulator), for the subscript that is lowered now.
   void set_anchor(NodeId node, ValueId value);
 
@@ -106,7 +118,8 @@ class ValueLowerer {
   /// several elements share?
   bool is_short(NodeId node, int most) const { return spend(node, element_count(graph_.node(node).shape), most); }
 
-  /// Kernel buffer number of a slot, seen as elements of a dtype; made on first use.
+  /// Kernel buffer number of a slot, seen as elements of a dtype; made on first use, which says how the kernel touches
+  /// it.
   uint32_t buffer_number(uint32_t slot, DType dtype, Access access);
   /// Slots of the kernel's buffers, in order.
   const std::vector<uint32_t>& slots() const { return slots_; }
@@ -146,6 +159,8 @@ class ValueLowerer {
 
   bool spend(NodeId node, const Index& elements, int& left) const;
   ValueId compute(NodeId id, const Node& node, const std::vector<Index>& index);
+  uint32_t buffer_number(const BufferRef& buffer, Access access);
+  Index offset_in(const BufferRef& buffer, const std::vector<Index>& index) const;
   bool is_kept(NodeId id, const std::vector<Index>& index) const;
   ValueId kept_or_keep(const std::vector<Index>& index);
   uint32_t pair_buffer_number(uint32_t slot);
@@ -213,6 +228,7 @@ class ValueLowerer {
   std::optional<Index> lane_;
   int lanes_ = 1;
   std::optional<Index> count_;
+  std::vector<std::pair<Index, Index>> rows_;  // Of strips: subscript and place.
   NodeId anchor_ = kNoNode;
   ValueId anchor_value_ = kNoValue;
   std::vector<uint32_t> slots_;

@@ -1,3 +1,6 @@
+#include <array>
+#include <functional>
+
 #include "core/base/text.h"
 #include "core/tensor/nn.h"
 #include "tests/reference/case_table.h"
@@ -218,6 +221,112 @@ void add_blocks(CaseBuilder& builder) {
   builder.add("stack of convolutions/f32/head", Tolerance::kBounded, {sigmoid(b.mean({2}).sum({1}, true))});
 }
 
+/// Contractions with a reduction of rows between them, whose scores stay in strips where they can.
+void add_attention(CaseBuilder& builder) {
+  const auto input = [&](const Shape& shape, uint32_t seed) { return builder.input(shape, DType::kF32, small(seed)); };
+  const auto scores = [](const Tensor& q, const Tensor& k) { return matmul(q, k.transpose(-2, -1)) * 0.3; };
+  const auto shares = [&](const Tensor& q, const Tensor& k) { return softmax(scores(q, k), -1); };
+  for (const auto& [queries, keys, width, columns] : {std::array<int64_t, 4>{1, 9, 4, 4},
+                                                      {2, 2, 3, 1},
+                                                      {4, 48, 16, 16},
+                                                      {9, 49, 5, 48},
+                                                      {23, 16, 8, 33},
+                                                      {50, 130, 7, 50}}) {
+    const Tensor q = input({queries, width}, 1), k = input({keys, width}, 2), v = input({keys, columns}, 3);
+    builder.add(concat("attention/f32/", queries, " queries, ", keys, " keys, ", columns, " columns"),
+                Tolerance::kBounded, {matmul(shares(q, k), v)});
+  }
+  using Make = std::function<std::vector<Tensor>(const Tensor& q, const Tensor& k, const Tensor& v)>;
+  const auto add = [&](const std::string& what, const Make& make) {
+    const Tensor q = input({2, 3, 13, 8}, 4), k = input({2, 3, 21, 8}, 5), v = input({2, 3, 21, 10}, 6);
+    builder.add("attention/f32/" + what, Tolerance::kBounded, make(q, k, v));
+  };
+  using T = const Tensor&;
+  add("batch and heads", [&](T q, T k, T v) { return std::vector{matmul(shares(q, k), v)}; });
+  add("heads after queries",
+      [&](T q, T k, T v) { return std::vector{matmul(shares(q, k), v).permute({0, 2, 1, 3}).reshape({2, 13, 30})}; });
+  add("columns before queries",
+      [&](T q, T k, T v) { return std::vector{matmul(shares(q, k), v).transpose(2, 3) + 1}; });
+  add("keys and values shared by the heads",
+      [&](T q, T k, T v) { return std::vector{matmul(shares(q, k.slice(1, 0, 1)), v.slice(1, 1, 2))}; });
+  add("a bias and an epilogue", [&](T q, T k, T v) {
+    return std::vector{sigmoid(matmul(softmax(scores(q, k) + input({3, 13, 21}, 7), -1), v) * 2)};
+  });
+  add("the bias is a product too", [&](T q, T k, T v) {
+    const Tensor a = input({2, 3, 13, 4}, 7), b = input({2, 3, 4, 21}, 8);
+    return std::vector{matmul(softmax(scores(q, k) + matmul(a, b), -1), v)};
+  });
+  add("the past only", [&](T q, T k, T v) {
+    const Tensor key = arange(21, DType::kI32).reshape({1, 21}), query = arange(13, DType::kI32).reshape({13, 1});
+    return std::vector{matmul(softmax(where(less_equal(key, query + 8), scores(q, k), -1e9), -1), v)};
+  });
+  add("scores less those beside them", [&](T q, T k, T v) {
+    const Tensor own = scores(q, k);
+    return std::vector{matmul(softmax(own - own.pad({{0, 0}, {0, 0}, {0, 0}, {1, 0}}).slice(3, 0, 21), -1), v)};
+  });
+  add("scores less those of the row above", [&](T q, T k, T v) {
+    const Tensor own = scores(q, k);
+    return std::vector{matmul(softmax(own - own.pad({{0, 0}, {0, 0}, {1, 0}, {0, 0}}).slice(2, 0, 13), -1), v)};
+  });
+  add("scores backwards", [&](T q, T k, T v) { return std::vector{matmul(softmax(scores(q, k).flip({3}), -1), v)}; });
+  add("queries backwards", [&](T q, T k, T v) { return std::vector{matmul(softmax(scores(q, k).flip({2}), -1), v)}; });
+  add("squares over their sum", [&](T q, T k, T v) {
+    const Tensor square = scores(q, k) * scores(q, k);
+    return std::vector{matmul(square / square.sum({-1}, true), v)};
+  });
+  add("centred twice", [&](T q, T k, T v) {
+    const Tensor own = scores(q, k), centred = own - own.mean({-1}, true);
+    return std::vector{matmul(centred / sqrt((centred * centred).mean({-1}, true) + 1e-5), v)};
+  });
+  add("shares of the largest of all heads", [&](T q, T k, T v) {
+    const Tensor own = exp(scores(q, k));
+    return std::vector{matmul(own / own.max({1, 2, 3}, true), v)};
+  });
+  add("shares of the largest of a head", [&](T q, T k, T v) {
+    const Tensor own = exp(scores(q, k));
+    return std::vector{matmul(own / own.max({2, 3}, true) + own / own.sum({3}, true), v)};
+  });
+  add("shares of a column", [&](T q, T k, T v) {
+    const Tensor own = exp(scores(q, k));
+    return std::vector{matmul(own / own.sum({2}, true), v)};
+  });
+  add("the weights are asked for", [&](T q, T k, T v) {
+    const Tensor weights = shares(q, k);
+    return std::vector{matmul(weights, v), weights};
+  });
+  add("the scores are asked for", [&](T q, T k, T v) {
+    const Tensor own = scores(q, k);
+    return std::vector{matmul(softmax(own, -1), v), own};
+  });
+  add("weights with two readers", [&](T q, T k, T v) {
+    const Tensor weights = shares(q, k);
+    return std::vector{matmul(weights, v), matmul(weights, v.slice(3, 0, 4) * 2)};
+  });
+  add("weights with themselves", [&](T q, T k, T) {
+    const Tensor weights = shares(q, k);
+    return std::vector{matmul(weights, weights.transpose(-2, -1))};
+  });
+  add("weights in the epilogue", [&](T q, T k, T) {
+    const Tensor weights = shares(q, k);
+    return std::vector{matmul(weights, input({2, 3, 21, 21}, 10)) + weights};
+  });
+  add("rows as columns",
+      [&](T q, T k, T v) { return std::vector{matmul(v.transpose(-2, -1), shares(q, k).transpose(-2, -1))}; });
+  add("two in a row", [&](T q, T k, T v) {
+    const Tensor first = matmul(shares(q, k), v);
+    return std::vector{matmul(shares(first, v), k)};
+  });
+  add("constant keys and values", [&](T q, T, T) {
+    const Tensor k = builder.weight("k", {21, 8}, DType::kF32, small(13));
+    return std::vector{matmul(shares(q, k), builder.weight("v", {21, 10}, DType::kF32, small(14)))};
+  });
+  const Tensor a = builder.input({3, 7, 5}, DType::kF64, small(15)),
+               b = builder.input({3, 11, 5}, DType::kF64, small(16));
+  builder.add("attention/f64/3 heads", Tolerance::kBounded, {matmul(shares(a, b), b)});
+  const Tensor c = builder.input({7, 5}, DType::kF16, small(17)), d = builder.input({11, 5}, DType::kF16, small(18));
+  builder.add("attention/f16/7 queries", Tolerance::kBounded, {matmul(shares(c, d), d)});
+}
+
 /// What products read is rounded to bf16: it is stored so, for whoever reads it.
 void add_bfloat16_activations(CaseBuilder& builder) {
   const auto narrow = [](const Tensor& x) { return x.cast(DType::kBF16).cast(DType::kF32); };
@@ -288,6 +397,7 @@ void add_network_cases(CaseBuilder& builder) {
   add_lstm(builder, 2, 9, 4, DType::kF16);
   add_lstm_sequence(builder, 3, 5, 20);
   add_blocks(builder);
+  add_attention(builder);
   add_bfloat16_activations(builder);
 }
 

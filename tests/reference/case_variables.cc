@@ -165,6 +165,15 @@ void add_products(CaseBuilder& builder) {
     const Tensor p = softmax(matmul(q, k.transpose(2, 3)) * 0.5, 3);
     return matmul(p, heads(x)).permute({0, 2, 1, 3}).reshape({b, n, 12});
   });
+  for (const bool many : {false, true})
+    add_one(builder, many ? "attention to many keys" : "attention of many queries", {b, t_of(1, 40), 9},
+            [&](const Tensor& x) {
+              const Tensor q = linear(x, weight("q", {16, 9})), w = builder.weight("w", {1, 21, 16}, kF32, numbers(4));
+              const Tensor few = tanh(w * x.sum({1, 2}, true));
+              const Tensor& queries = many ? few : q;
+              const Tensor& keys = many ? q : few;
+              return matmul(softmax(matmul(queries, keys.transpose(1, 2)), 2), keys * 2);
+            });
   add_one(builder, "conv1d", {b, 3, t},
           [&](const Tensor& x) { return conv1d(x, weight("w", {5, 3, 3}), weight("bias", {5}), {1, 1, 1, 1}); });
   add_one(builder, "conv1d, stride 2, twice", {b, 2, t}, [&](const Tensor& x) {
@@ -272,6 +281,19 @@ void add_ragged(CaseBuilder& builder) {
     const Tensor v = heads(linear(x, weight("v", {8, 8})).limit(1, n));
     const Tensor out = matmul(softmax(matmul(q, k.transpose(2, 3)) * 0.5, 3, n), v);
     return out.permute({0, 2, 1, 3}).reshape({b, t, 8}).limit(1, n);
+  });
+  add("attention without an end of what it attends to", {b, t, 8}, [&](const Tensor& x, const Tensor& n) {
+    const Tensor q = linear(x, weight("q", {8, 8})), k = linear(x, weight("k", {8, 8}));
+    return matmul(softmax(matmul(q, k.transpose(1, 2)) * 0.5, 2), x).limit(1, n);
+  });
+  add("attention, queries end first", {b, t, 8}, [&](const Tensor& x, const Tensor& n) {
+    const Tensor q = linear(x, weight("q", {8, 8})).limit(1, n, 0.5), k = linear(x, weight("k", {8, 8}));
+    const Tensor scores = (matmul(q, k.transpose(1, 2)) * 0.5).limit(1, n / 2, 3);
+    return matmul(softmax(scores, 2, n), linear(x, weight("v", {8, 8})).limit(1, n)).limit(1, n);
+  });
+  add("attention, weights end with the queries", {b, t, 8}, [&](const Tensor& x, const Tensor& n) {
+    const Tensor shares = softmax(matmul(x, x.transpose(1, 2)) * 0.1, 2).limit(1, n, 1);
+    return matmul(shares, linear(x, weight("v", {8, 8})));
   });
   add("layer norm, then limited", {b, t, 9}, [&](const Tensor& x, const Tensor& n) {
     return layer_norm(x, weight("g", {9}), weight("h", {9})).limit(1, n) * 2;

@@ -20,6 +20,7 @@ const char* const kEverything = R"(kernel "a \"name\" with \\ in it" {
   buffer b1 read_write bf16[t]
   buffer b2 read i32[16]
   buffer b3 write i64[8192]
+  buffer b4 local f64[24]
   range i0 in 0 .. b/2
   v0 = load i32 b2[i0]
   v1 = constant f32x4 0.1

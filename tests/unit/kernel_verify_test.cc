@@ -37,6 +37,15 @@ TEST(KernelVerify, AcceptsWhatIsRight) {
   EXPECT_EQ(fault(with_body("v0 = load f32x16 b0[0] count(min(t, 16)) fill(0)\n store f32x16 v0 b1[0]\n")), "");
 }
 
+TEST(KernelVerify, LocalBuffersHaveANumberOfElements) {
+  const auto with_local = [](const std::string& elements) {
+    return parse_kernel("kernel \"local\" {\n variable t in 1 .. 64\n buffer b0 local f32[" + elements +
+                        "]\n v0 = constant f32 1\n store f32 v0 b0[0]\n v1 = load f32 b0[0]\n}\n");
+  };
+  EXPECT_EQ(fault(with_local("8")), "");
+  EXPECT_NE(fault(with_local("t")).find("the size of local buffer b0 is no number: t"), std::string::npos);
+}
+
 TEST(KernelVerify, FindsPlantedTypeFaults) {
   const Planted cases[] = {
       {"v0 = constant i32 1\n v1 = constant f32 1\n v2 = add f32 v0 v1\n", "different types"},
