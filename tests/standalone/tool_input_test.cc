@@ -49,7 +49,7 @@ TEST_F(Tool, NumbersAreRefusedWithOptionTextAndRange) {
   const std::pair<const char*, const char*> wrong[] = {
       {"--threshold abc", "--threshold is \"abc\": it must be a number from 0 to 1"},
       {"--threshold nan", "--threshold is nan: it must be a number from 0 to 1"},
-      {"--threshold ''", "--threshold is \"\": it must be a number from 0 to 1"},
+      {"--threshold ''", "--threshold: the value is empty"},
       {"--threshold ' 0.5'", "--threshold is \" 0.5\": it must be a number"},
       {"--threshold 0,5", "--threshold is \"0,5\": it must be a number"},
       {"--threshold 0x1", "--threshold is \"0x1\": it must be a number"},
@@ -85,8 +85,9 @@ TEST_F(Tool, SamplesThatOverflowTheNetworkAreAnError) {
   std::vector<float> samples(16000, 0.01f);
   samples[5000] = 3e38f;
   write_samples("in.safetensors", samples, "samples");
-  expect_refused("run silero-v6-16k --inputs " + path("in.safetensors") + " --outputs " + path("out.safetensors"),
-                 "window 9 (from sample 4608 on) has no finite probability: its samples reach 3e+38");
+  expect_refused(
+      "run silero-v6-16k --inputs " + path("in.safetensors") + " --outputs " + path("out.safetensors"),
+      "window 9 (from sample 4608 on) has no finite probability: the network overflows, and its samples reach 3e+38");
 }
 
 TEST_F(Tool, JsonOfSeveralFilesHasAnEntryForEachInTheirOrder) {
