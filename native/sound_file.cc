@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "native/byte_input.h"
 #include "native/counted.h"
+#include "native/ogg_check.h"
 #include "native/read_limit.h"
 #include "native/resample.h"
 #include "native/wav_check.h"
@@ -116,6 +117,7 @@ Result<Sound> read_sound(const ByteInput& input, const std::string& name) {
   if (input.size() == 0)
     return fail(ErrorCode::kInvalidFormat, concat(name, " is empty (0 bytes): it is not a sound file"));
   TANDEM_TRY(note, check_wav_header(input, name));
+  if (note.empty()) note = ogg_end_note(input, name);
   Cursor cursor{&input};
   SF_VIRTUAL_IO callbacks{cursor_length, cursor_seek, cursor_read, cursor_write, cursor_tell};
   SF_INFO info{};

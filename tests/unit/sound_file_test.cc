@@ -325,6 +325,28 @@ TEST(SoundFile, TruncatedCompressedFileIsAnError) {
   }
 }
 
+TEST(SoundFile, AnOggFileWithoutItsEndIsNoted) {
+  std::vector<float> tone(96000);
+  for (size_t i = 0; i < tone.size(); ++i)
+    tone[i] = static_cast<float>(std::sin(0.01 * static_cast<double>(i % 700 * i % 900)));
+  for (const int kind : {SF_FORMAT_VORBIS, SF_FORMAT_OPUS}) {
+    const std::string whole = encoded(SF_FORMAT_OGG | kind, tone);
+    EXPECT_EQ(read_ok(whole).note, "");
+    // In the middle of a page, in the head of the last one, and right before it.
+    const size_t last = whole.rfind("OggS");
+    size_t noted = 0;
+    for (const size_t size : {whole.size() / 2, whole.size() - 1, last + 40, last + 10, last}) {
+      const auto sound = read(whole.substr(0, size));
+      if (!sound) continue;
+      EXPECT_LT(sound->samples.size(), tone.size());
+      EXPECT_NE(sound->note.find("ends before the last page of its stream: it may be truncated"), std::string::npos)
+          << size << " of " << whole.size() << " bytes: " << sound->note;
+      ++noted;
+    }
+    EXPECT_GE(noted, 3u);
+  }
+}
+
 /// A file in the temporary folder, removed at the end.
 class TempFile {
  public:
