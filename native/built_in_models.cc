@@ -136,28 +136,36 @@ void PrecisionOptions::add_to(CLI::App& command) {
 
 namespace {
 
-Result<std::optional<DType>> parse_weights_dtype(const BuiltInModel& model, const std::string& text) {
+/// `choice` begins the list of what is allowed.
+Result<std::optional<DType>> parse_dtype(const std::string& text, const std::vector<DType>& allowed,
+                                         const std::string& choice) {
   if (text.empty()) return std::nullopt;
   const std::optional<DType> dtype = dtype_named(text == "int8" ? "i8" : text);
-  const bool has_weights = !model.weights_dtypes.empty();
   std::vector<std::string> names;
-  for (const DType allowed : has_weights ? model.weights_dtypes : all_weights_dtypes()) {
-    if (dtype == allowed) {
-      if (has_weights) return dtype;
-      report_note(concat("--weights-dtype has no effect: ", model.name, " has no weights"));
-      return std::nullopt;
-    }
-    names.emplace_back(name_of(allowed));
+  for (const DType one : allowed) {
+    if (dtype == one) return dtype;
+    names.emplace_back(name_of(one));
   }
-  return fail(ErrorCode::kInvalidArgument,
-              concat("--weights-dtype is \"", text, "\": ",
-                     has_weights ? concat("the weights of ", model.name, " can be kept as ") : "use ", join(names)));
+  return fail(ErrorCode::kInvalidArgument, concat("--weights-dtype is \"", text, "\": ", choice, " ", join(names)));
+}
+
+Result<std::optional<DType>> weights_dtype_of(const BuiltInModel& model, const std::string& text) {
+  if (!model.weights_dtypes.empty())
+    return parse_dtype(text, model.weights_dtypes, concat("the weights of ", model.name, " can be kept as"));
+  auto parsed = parse_weights_dtype(text);
+  if (!parsed || !*parsed) return parsed;
+  report_note(concat("--weights-dtype has no effect: ", model.name, " has no weights"));
+  return std::nullopt;
 }
 
 }  // namespace
 
+Result<std::optional<DType>> parse_weights_dtype(const std::string& text) {
+  return parse_dtype(text, all_weights_dtypes(), "use");
+}
+
 Result<Precision> PrecisionOptions::of(const BuiltInModel& model) const {
-  TANDEM_TRY(weights, parse_weights_dtype(model, weights_dtype));
+  TANDEM_TRY(weights, weights_dtype_of(model, weights_dtype));
   TANDEM_TRY(stored, parse_activations(activations));
   if (stored != DType::kF32 && !model.rounds_activations)
     return fail(ErrorCode::kInvalidArgument, concat("--activations is ", activations, ", but ", model.name,

@@ -94,6 +94,8 @@ struct PrecisionOptions {
 /// --activations alone, for a command whose model has them.
 void add_activations_option(CLI::App& command, std::string& text);
 Result<DType> parse_activations(const std::string& text);
+/// --weights-dtype of a model that may have all of them; empty: as the weights are stored.
+Result<std::optional<DType>> parse_weights_dtype(const std::string& text);
 /// kInvalidArgument lists the names.
 Result<const BuiltInModel*> find_model(const std::string& name);
 

@@ -50,6 +50,8 @@ class TranscribeCommand {
     command.add_option("--raw", self->raw_, "Headerless PCM: s16le:RATE or s16le:RATE:CHANNELS");
     command.add_option("--vad", self->options_.vad_version, "Version of Silero VAD: v5 or v6")->capture_default_str();
     command.add_option("--vad-weights", self->options_.vad_weights, "File or folder of Silero's weights");
+    command.add_option("--weights-dtype", self->weights_dtype_,
+                       "What weights are kept as: f32, f16, bf16 or i8; default: as they are stored");
     add_activations_option(command, self->activations_);
     self->target_.add_to(command);
     add_threads_option(command, self->target_);
@@ -87,8 +89,9 @@ class TranscribeCommand {
     if (auto fits = check_transcript_count(files_.size(), format); !fits) return tl::unexpected<JitError>(fits.error());
     if (!head_.empty() && head_ != "ctc" && head_ != "rnnt")
       return fail(ErrorCode::kInvalidArgument, concat("--head is \"", head_, "\": use ctc or rnnt"));
+    TANDEM_TRY(kept, parse_weights_dtype(weights_dtype_));
     TANDEM_TRY(activations, parse_activations(activations_));
-    model_options_.activations = activations;
+    model_options_ = {kept, activations};
     // Short recordings need no detector; a version that does not exist is a mistake all the same.
     if (auto known = check_vad_version("--vad", options_.vad_version); !known)
       return tl::unexpected<JitError>(known.error());
@@ -141,7 +144,7 @@ class TranscribeCommand {
   }
 
   std::vector<std::string> files_;
-  std::string weights_, config_path_, head_, raw_, activations_;
+  std::string weights_, config_path_, head_, raw_, weights_dtype_, activations_;
   GigaAmOptions model_options_;
   std::string format_ = "text";
   RawFormat raw_format_;

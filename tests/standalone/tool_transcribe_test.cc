@@ -111,6 +111,22 @@ TEST_F(Transcribe, GivesTheTokensOfTheReferenceOnEveryTarget) {
   EXPECT_EQ(found["segments"][0]["words"], json::array({{{"start", 0.12}, {"end", 1.302}, {"text", kSaid}}}));
 }
 
+TEST_F(Transcribe, KeepsWeightsAsItIsTold) {
+  const GigaAmGolden golden("e2e_tiny");
+  const std::string clip = write_raw("clip.raw", golden.values<int16_t>("input.pcm"));
+  const std::string common = "--isa sse --raw s16le:16000 " + clip + " --weights " + write_model("model", golden);
+  for (const std::string dtype : {"f32", "f16", "bf16", "i8", "int8"})
+    EXPECT_NE(transcribe(common + " --weights-dtype " + dtype), "") << dtype;
+  EXPECT_EQ(transcribe(common + " --weights-dtype f16"), kSaid + "\n");
+  expect_refused("transcribe --weights-dtype i4 " + common, "--weights-dtype is \"i4\": use f32, f16, bf16, i8");
+  // Dot products of bf16 show what the plan was made of.
+  const auto note = [&](const std::string& dtype) {
+    return run("transcribe --target interpreter --bf16-dot --weights-dtype " + dtype + " " + common.substr(10)).error;
+  };
+  EXPECT_NE(note("f32").find("--bf16-dot (TANDEM_BF16_DOT) has no effect"), std::string::npos);
+  EXPECT_NE(note("bf16").find("bf16 dot products;"), std::string::npos);
+}
+
 TEST_F(Transcribe, WritesTextSrtAndVtt) {
   const GigaAmGolden golden("e2e_tiny");
   const std::string model = write_model("model", golden);
