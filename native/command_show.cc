@@ -64,6 +64,7 @@ constexpr StageName kStageNames[] = {
     {"graph", Stage::kGraph, nullptr},       {"rewritten", Stage::kRewritten, nullptr},
     {"schedule", Stage::kSchedule, nullptr}, {"kernel", Stage::kKernels, nullptr},
     {"c", Stage::kSource, "native"},         {"wat", Stage::kSource, "wasm"},
+    {"tuning", Stage::kTuning, nullptr},
 };
 
 struct ShowCommand : Prepared {
@@ -75,12 +76,14 @@ struct ShowCommand : Prepared {
     // A stage that one target alone has says by itself which target is meant.
     TargetOptions chosen = target;
     if (const char* only = only_target(); only && chosen.target.empty()) chosen.target = only;
+    if (stage == name_of(Stage::kTuning) && chosen.tune.empty()) chosen.tune = "true";
     TANDEM_TRY(config, chosen.config());
     if (stage == "asm" || stage == "wasm") return machine_code(config);
     for (const StageName& known : kStageNames)
       if (stage == known.name) return observed(config, known);
-    return fail(ErrorCode::kInvalidArgument,
-                concat("--stage is \"", stage, "\": use graph, rewritten, schedule, kernel, c, asm, wat or wasm"));
+    return fail(
+        ErrorCode::kInvalidArgument,
+        concat("--stage is \"", stage, "\": use graph, rewritten, tuning, schedule, kernel, c, asm, wat or wasm"));
   }
 
  private:
@@ -181,7 +184,7 @@ void add_show_command(CLI::App& tool, int& exit_code) {
   state->add_to(command);
   command.add_option(
       "--stage", state->stage,
-      "graph, rewritten, schedule, kernel; with the target native c, asm; with the target wasm wat (text), "
+      "graph, rewritten, tuning, schedule, kernel; with the target native c, asm; with the target wasm wat (text), "
       "wasm (the module's bytes)");
   command.callback([state, &exit_code] { run_and_write(*state, exit_code); });
 }

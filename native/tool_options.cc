@@ -40,6 +40,16 @@ Result<void> check_isa(const char* source, const std::string& isa, const Backend
   return {};
 }
 
+/// Sets what a flag says, if it is given.
+Result<void> take_flag(const char* name, const std::string& value, bool& wanted) {
+  if (value.empty()) return {};
+  if (value != "true" && value != "false")
+    return fail(ErrorCode::kInvalidArgument,
+                concat(name, " is \"", value, "\": use ", name, ", ", name, "=true or ", name, "=false"));
+  wanted = value == "true";
+  return {};
+}
+
 }  // namespace
 
 ExitCode exit_code_of(ErrorCode code) {
@@ -127,6 +137,10 @@ void TargetOptions::add_to(CLI::App& command) {
   command.add_flag("--bf16-dot", bf16_dot,
                    "Multiply bf16 weights by bf16 dot products, where the machine has them: faster, and what meets the "
                    "weights is rounded to bf16; --bf16-dot=false: not, whatever TANDEM_BF16_DOT says");
+  command.add_flag(
+      "--tune", tune,
+      "Measure which register tiles are fastest on this machine, once: the cache keeps them; --tune=false: "
+      "not, whatever TANDEM_TUNE says");
 }
 
 void add_threads_option(CLI::App& command, TargetOptions& options) {
@@ -139,6 +153,7 @@ const char* TargetOptions::environment(const char* name) const {
   // Dot products and reproducible numerics exclude each other: the one that is an option wins.
   if (variable == "TANDEM_NUMERICS" && (!numerics.empty() || bf16_dot == "true")) return nullptr;
   if (variable == "TANDEM_BF16_DOT" && (!bf16_dot.empty() || numerics == "reproducible")) return nullptr;
+  if (variable == "TANDEM_TUNE" && !tune.empty()) return nullptr;
   if (variable == "TANDEM_BACKEND" && !target.empty()) return nullptr;
   if (variable == "TANDEM_THREADS" && threads) return nullptr;
   if (variable == "TANDEM_ISA") {
@@ -170,12 +185,9 @@ Result<PrepareConfig> TargetOptions::config() const {
     config->backend_name = target;
   }
   if (!isa.empty()) config->isa = isa;
-  if (!bf16_dot.empty()) {
-    if (bf16_dot != "true" && bf16_dot != "false")
-      return fail(ErrorCode::kInvalidArgument,
-                  concat("--bf16-dot is \"", bf16_dot, "\": use --bf16-dot, --bf16-dot=true or --bf16-dot=false"));
-    config->bfloat16_dot = bf16_dot == "true";
-  }
+  if (auto taken = take_flag("--bf16-dot", bf16_dot, config->bfloat16_dot); !taken)
+    return tl::unexpected<JitError>(taken.error());
+  if (auto taken = take_flag("--tune", tune, config->tune); !taken) return tl::unexpected<JitError>(taken.error());
   auto backend = find_backend(config->backend_name, {config->threads});
   if (!backend) return tl::unexpected<JitError>(backend.error());
   config->backend = *backend;
@@ -206,6 +218,8 @@ void report_target_notes(const PrepareConfig& config, std::optional<bool> dots) 
                     ? "--bf16-dot (TANDEM_BF16_DOT) has no effect: no long sum of products meets bf16 weights"
                     : "--bf16-dot (TANDEM_BF16_DOT) has no effect: the target has no bf16 dot products");
   for (const std::string& note : take_weight_folder_notes()) report_note(note);
+  if (config.tune && !config.backend->measurements())
+    report_note("--tune (TANDEM_TUNE) has no effect: only the target native can be measured");
   if (config.backend->name() != "native") return;
   const std::string warning = static_cast<const ClangBackend&>(*config.backend).cache_warning();
   if (!warning.empty()) report_note(warning);

@@ -38,13 +38,14 @@ Result<void> write_standard_output(std::string_view text);
 /// Standard output as binary or text that a person looks at?
 bool error_is_terminal();
 
-/// --target, --isa, --numerics, --bf16-dot. What is not given comes from the environment (PrepareConfig::from_env); a
-/// variable whose option is given is not looked at.
+/// --target, --isa, --numerics, --bf16-dot, --tune. What is not given comes from the environment
+/// (PrepareConfig::from_env); a variable whose option is given is not looked at.
 struct TargetOptions {
   std::string target;
   std::string isa;
   std::string numerics;
   std::string bf16_dot;            ///< "true" or "false"; empty: not given.
+  std::string tune;                ///< The same.
   std::optional<int64_t> threads;  ///< 0 to 1024; for commands that have --threads.
 
   void add_to(CLI::App& command);

@@ -15,6 +15,7 @@
 #include "backends/clang/compile_options.h"
 #include "backends/clang/compiler_abi.h"
 #include "backends/clang/compiler_loader.h"
+#include "backends/clang/kept_measurements.h"
 #include "backends/clang/native_program.h"
 #include "backends/clang/object_cache.h"
 #include "backends/clang/orc.h"
@@ -99,7 +100,9 @@ class ClangBackendImplementation : public ClangBackend {
   explicit ClangBackendImplementation(const ClangBackendOptions& options)
       : options_(options),
         cache_(options.cache_folder, options.cache_limit_bytes),
-        pool_(std::make_shared<WorkerPool>(options.threads)) {}
+        pool_(std::make_shared<WorkerPool>(options.threads)),
+        measurements_(cache_, concat("tandem ", kEngineVersion, " ", compiler_identity(), " on ", host_processor()),
+                      pool_->threads()) {}
 
   std::string name() const override { return "native"; }
   Capabilities capabilities() const override { return host_capabilities(); }
@@ -109,6 +112,7 @@ class ClangBackendImplementation : public ClangBackend {
   Result<std::unique_ptr<Executable>> compile(const Program& program, const Capabilities& capabilities,
                                               Numerics numerics, CompileStatistics& statistics) override;
   Result<std::string> assembly(const Program& program, const Capabilities& capabilities) override;
+  Measurements* measurements() override { return &measurements_; }
   void* allocate(size_t bytes) override;
   void release(void* memory, size_t bytes) override;
 
@@ -125,6 +129,7 @@ class ClangBackendImplementation : public ClangBackend {
   const ClangBackendOptions options_;
   const ObjectCache cache_;
   const std::shared_ptr<WorkerPool> pool_;
+  KeptMeasurements measurements_;
   std::mutex mutex_;
   std::shared_ptr<Linker> linker_;
 };

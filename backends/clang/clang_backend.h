@@ -40,6 +40,8 @@ std::unique_ptr<ClangBackend> make_clang_backend(const ClangBackendOptions& opti
 
 /// What this processor and its operating system can do: the best of avx512, avx2, sse+fma and sse. Found once.
 const Capabilities& host_capabilities();
+/// Maker and model of the processor, as it calls itself. Found once.
+const std::string& host_processor();
 /// Can this machine run code for an instruction set? False for names that are not native.
 bool host_supports(const Capabilities& capabilities);
 

@@ -1,3 +1,7 @@
+#include <cpuid.h>
+
+#include <cstring>
+
 #include "backends/clang/clang_backend.h"
 
 namespace tandem {
@@ -22,6 +26,18 @@ Capabilities find_host_capabilities() {
   return *capabilities_named("sse");
 }
 
+// Three leaves of cpuid with 16 characters each.
+std::string find_host_processor() {
+  constexpr unsigned kFirst = 0x80000002, kLast = 0x80000004;
+  unsigned words[4];
+  char name[3 * sizeof words + 1] = {};
+  for (unsigned leaf = kFirst; leaf <= kLast; leaf++) {
+    if (__get_cpuid(leaf, &words[0], &words[1], &words[2], &words[3]) == 0) return "unknown";
+    std::memcpy(name + (leaf - kFirst) * sizeof words, words, sizeof words);
+  }
+  return name;
+}
+
 }  // namespace
 
 bool host_supports(const Capabilities& capabilities) {
@@ -30,6 +46,11 @@ bool host_supports(const Capabilities& capabilities) {
   if (!native || capabilities.wasm) return false;
   return has_level(capabilities.vector_bytes) && (!capabilities.fma || __builtin_cpu_supports("fma")) &&
          (!capabilities.half_conversion || __builtin_cpu_supports("f16c"));
+}
+
+const std::string& host_processor() {
+  static const std::string name = find_host_processor();
+  return name;
 }
 
 const Capabilities& host_capabilities() {

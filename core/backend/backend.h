@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/backend/measurements.h"
 #include "core/base/error.h"
 #include "core/kernel/capabilities.h"
 #include "core/kernel/program.h"
@@ -69,6 +70,10 @@ class Backend {
   /// Compiles and loads a program for the given capabilities; kDevice when the machine can't.
   virtual Result<std::unique_ptr<Executable>> compile(const Program& program, const Capabilities& capabilities,
                                                       Numerics numerics, CompileStatistics& statistics) = 0;
+
+  /// For measuring kernels on this machine. Null when the time of a run says nothing about them: a machine that is only
+  /// interpreted, or another process.
+  virtual Measurements* measurements() { return nullptr; }
 
   /// Memory that kernels can reach, 64-byte aligned, zeroed. Null when there is none. Backends whose memory is
   /// elsewhere keep the host's copy here.

@@ -41,12 +41,12 @@ std::string file_name(std::string name) {
 }  // namespace
 
 std::string_view name_of(Stage stage) {
-  constexpr std::string_view names[] = {"", "summary", "graph", "rewritten", "schedule", "kernel", "source"};
+  constexpr std::string_view names[] = {"", "summary", "graph", "rewritten", "schedule", "kernel", "source", "tuning"};
   return names[static_cast<int>(stage)];
 }
 
 void show_stage(const DebugOptions& options, const std::string& name, Stage stage, const std::string& text) {
-  if (options.level >= static_cast<int>(stage))
+  if (options.level >= level_of(stage))
     std::fprintf(stderr, "--- %s: %s\n%s%s", name.c_str(), std::string(name_of(stage)).c_str(), text.c_str(),
                  !text.empty() && text.back() == '\n' ? "" : "\n");
   if (!options.folder.empty()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "core/backend/registry.h"
 #include "core/base/byte_size.h"
@@ -42,9 +43,11 @@ Result<PrepareConfig> PrepareConfig::from(const std::function<const char*(const 
   }
   config.isa = word("TANDEM_ISA");
   if (!config.isa.empty() && !capabilities_named(config.isa)) return bad("TANDEM_ISA", config.isa, kIsaNames);
-  if (const std::string value = word("TANDEM_BF16_DOT"); !value.empty()) {
-    if (value != "0" && value != "1") return bad("TANDEM_BF16_DOT", value, "0, 1");
-    config.bfloat16_dot = value == "1";
+  for (const auto& [name, wanted] :
+       {std::pair("TANDEM_BF16_DOT", &config.bfloat16_dot), std::pair("TANDEM_TUNE", &config.tune)}) {
+    const std::string value = word(name);
+    if (!value.empty() && value != "0" && value != "1") return bad(name, value, "0, 1");
+    *wanted = value == "1";
   }
   if (const std::string value = word("TANDEM_THREADS"); !value.empty()) {
     const int64_t number = parse_number(value);

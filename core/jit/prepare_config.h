@@ -20,6 +20,10 @@ struct PrepareConfig {
   /// Multiplies bf16 weights by the machine's bf16 dot products: what meets them is rounded to bf16, sums stay f32. A
   /// machine without them plans as if this were not set; with reproducible numerics it is an error.
   bool bfloat16_dot = false;
+  /// Measures register tiles of the contractions that matter on this machine, and plans with the fastest; what was
+  /// found is kept in the backend's cache. Off, or where nothing can be measured: the heuristic's tiles. Reproducible
+  /// results have the same bits either way.
+  bool tune = false;
   int threads = 0;                        ///< Of a step; 0: as many as the machine gives this process.
   int64_t memory_limit = kDefaultMemory;  ///< Bytes that one plan may need; 0: no limit.
   DebugOptions debug;                     ///< What is printed while preparing.
@@ -27,8 +31,9 @@ struct PrepareConfig {
   /// As much as cgroup and machine allow; at most 4 GiB for a 32-bit target.
   static constexpr int64_t kDefaultMemory = -1;
 
-  /// From TANDEM_BACKEND, TANDEM_NUMERICS, TANDEM_ISA, TANDEM_BF16_DOT, TANDEM_THREADS, TANDEM_MEMORY_LIMIT,
-  /// TANDEM_DEBUG and TANDEM_DUMP. kInvalidArgument naming the variable, its value and what is allowed.
+  /// From TANDEM_BACKEND, TANDEM_NUMERICS, TANDEM_ISA, TANDEM_BF16_DOT, TANDEM_TUNE, TANDEM_THREADS,
+  /// TANDEM_MEMORY_LIMIT, TANDEM_DEBUG and TANDEM_DUMP. kInvalidArgument naming the variable, its value and what is
+  /// allowed.
   static Result<PrepareConfig> from_env();
   /// The same from another source of words (query parameters of a page, a test); nullptr: not set.
   static Result<PrepareConfig> from(const std::function<const char*(const char* name)>& look_up);

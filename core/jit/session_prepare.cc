@@ -6,6 +6,7 @@
 #include "core/graph/verify.h"
 #include "core/jit/session.h"
 #include "core/jit/session_state.h"
+#include "core/plan/tune.h"
 #include "core/rewrite/bfloat16.h"
 #include "core/rewrite/rewrite.h"
 
@@ -300,6 +301,12 @@ Result<void> Session::Preparation::compile() {
   options.schedule.numerics = config.numerics;
   options.schedule.bfloat16_dot = resolved.bfloat16_dot;
   options.memory_limit = resolved.memory_limit;
+  if (config.tune) {
+    const Tuning tuning = tune_tiles(module, *resolved.backend, options.schedule, options.memory_limit);
+    options.schedule.tiles = tuning.tiles;
+    options.tune = tuning.statistics;
+    show(Stage::kTuning, tuning.text);
+  }
   if (config.debug.wants(Stage::kSchedule)) {
     // Made once more for the reader, so that it can be read when compiling fails.
     const Schedule schedule = make_schedule(module, options.schedule);
@@ -307,6 +314,11 @@ Result<void> Session::Preparation::compile() {
     if (config.debug.wants(Stage::kKernels)) show(Stage::kKernels, kernels_text(schedule.program));
   }
   auto plan = Plan::make(module, resolved.backend, options);
+  if (!plan && options.schedule.tiles) {
+    // A larger tile pads its operands more: nobody loses a plan to that.
+    options.schedule.tiles = nullptr;
+    plan = Plan::make(module, resolved.backend, options);
+  }
   if (!plan) {
     JitError error = plan.error();
     error.message = concat("\"", declared.name, "\": ", error.message);

@@ -50,6 +50,7 @@ Result<std::unique_ptr<Plan>> Plan::make(const GraphModule& module, std::shared_
     plan->statistics_.arena_bytes = plan->layout_.arena_bytes;
     plan->statistics_.temporary_bytes = plan->layout_.scratch_bytes;
     plan->options_ = options;
+    plan->statistics_.tune = options.tune;
     const int64_t need = plan->layout_.arena_bytes + plan->layout_.scratch_bytes;
     if (options.memory_limit > 0 && need > options.memory_limit)
       return fail(

@@ -9,6 +9,7 @@
 #include "core/graph/graph.h"
 #include "core/plan/memory.h"
 #include "core/plan/profile.h"
+#include "core/plan/tune.h"
 #include "core/schedule/schedule.h"
 
 namespace tandem {
@@ -18,6 +19,8 @@ struct PlanOptions {
   ScheduleOptions schedule;
   /// Bytes that a plan may need, temporaries of prepare included; 0: no limit.
   int64_t memory_limit = 0;
+  /// Of the tuning that found the tiles of `schedule`, for the plan's statistics.
+  TuneStatistics tune = {};
 };
 
 /// How long the stages of making a plan took, and what they made.
@@ -26,6 +29,7 @@ struct PlanStatistics {
   double compile_ms = 0;  ///< Backend compile() as a whole; its own parts are in `compile`.
   double prepare_ms = 0;  ///< Copying constants and running the prepare calls.
   CompileStatistics compile;
+  TuneStatistics tune = {};
   int64_t arena_bytes = 0;
   int64_t temporary_bytes = 0;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/text.h"
+#include "core/schedule/dot.h"
 #include "core/schedule/loops.h"
 #include "core/schedule/storage.h"
 
@@ -60,6 +62,12 @@ bool has_exact_products(const Graph& graph, const Node& contraction) {
                             contraction.dtype == DType::kF64 ? DType::kF64 : DType::kF32);
 }
 
+/// "768", "1..512", "8..512 by 8": what a kernel knows of a size.
+std::string size_text(const Index& size) {
+  if (size.is_constant()) return concat(size.constant());
+  return concat(size.lower(), "..", size.upper(), size.multiple() > 1 ? concat(" by ", size.multiple()) : "");
+}
+
 }  // namespace
 
 ContractAxes choose_contract_axes(const ProgramBuilder& program, const Group& group, const BufferRef* target) {
@@ -98,11 +106,56 @@ ContractAxes choose_contract_axes(const ProgramBuilder& program, const Group& gr
   const int64_t columns = axes.vector_axis ? space[*axes.vector_axis].upper() : 1;
   const Capabilities& capabilities = program.options.capabilities;
   axes.fused = capabilities.fma && (program.options.numerics == Numerics::kFast || has_exact_products(graph, anchor));
-  axes.tile =
-      choose_tile(capabilities, axes.fused, most, columns, size_of(register_scalar(anchor.dtype)), group.tile_rows);
+  const int bytes = size_of(register_scalar(anchor.dtype));
+  axes.tile = choose_tile(capabilities, axes.fused, most, columns, bytes, group.tile_rows);
+  if (program.options.tiles && target && axes.vector_axis && group.tile_rows == 0) {
+    axes.key = contraction_key(program, group, axes, *target);
+    axes.candidates = candidate_tiles(capabilities, axes.fused, most, columns, bytes);
+    for (Tile& tile : axes.candidates) tile.lanes = std::min(tile.lanes, lanes_for(columns));
+    const auto known = program.options.tiles->find(axes.key);
+    const auto fits = [&](const Tile& tile) {
+      return std::count(axes.candidates.begin(), axes.candidates.end(), tile);
+    };
+    if (known != program.options.tiles->end() && fits(known->second)) axes.tile = known->second;
+  }
   if (!axes.vector_axis) axes.tile.vectors = axes.tile.lanes = 1;
   axes.tile.lanes = std::min(axes.tile.lanes, lanes_for(columns));
   return axes;
+}
+
+std::string contraction_key(const ProgramBuilder& program, const Group& group, const ContractAxes& axes,
+                            const BufferRef& target) {
+  const Graph& graph = *program.module.graph;
+  const Node& anchor = graph.node(group.anchor);
+  const Shape& space = graph.node(anchor.operands[0]).shape;
+  std::string key = concat(name_of(anchor.dtype), "[");
+  for (size_t axis = 0; axis < space.size(); axis++) {
+    const bool outer = std::count(axes.outer.begin(), axes.outer.end(), axis) > 0;
+    key += concat(axis == 0                     ? ""
+                  : axis == anchor.shape.size() ? " | "
+                                                : ", ",
+                  size_text(space[axis]),
+                  axes.row_axis == axis      ? " rows"
+                  : axes.vector_axis == axis ? " columns"
+                  : outer                    ? " outer"
+                                             : "",
+                  group.is_lane(axis) ? " lane" : "", group.demand_of(axis).empty() ? "" : " ends early");
+  }
+  key += "]";
+  for (size_t i = 0; i < axes.operands.size(); i++) {
+    const ContractOperand& operand = axes.operands[i];
+    key += concat(i == 0 ? " = " : " * ", operand.constant ? "constant " : "",
+                  name_of(storage_dtype(graph, operand.node)), "(");
+    for (size_t axis = 0; axis < space.size(); axis++) {
+      key += axis == 0 ? "" : " ";
+      key += !operand.depends[axis] ? "-" : operand.step[axis] ? concat(*operand.step[axis]) : "?";
+    }
+    key += ")";
+  }
+  key += concat(" -> ", name_of(target.dtype),
+                stores_consecutively(program, group, target, *axes.vector_axis) ? "" : " apart",
+                axes.fused ? ", fused" : "", has_bfloat16_dots(program.options) ? ", dots" : "");
+  return key;
 }
 
 std::vector<size_t> contract_axis_order(const ProgramBuilder& program, const Group& group) {

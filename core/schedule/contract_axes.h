@@ -2,6 +2,7 @@
 
 #include <array>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/schedule/program_builder.h"
@@ -25,7 +26,14 @@ struct ContractAxes {
   std::vector<size_t> outer;          ///< The other output axes, outermost first.
   bool fused = false;                 ///< Are products added by one instruction?
   Tile tile;
+  std::string key;               ///< contraction_key, when there is a table of tiles; empty for one without vectors.
+  std::vector<Tile> candidates;  ///< With a key: what `tile` may be; the first is what it is without a table.
 };
+
+/// What the speed of a contraction's tile depends on beside machine and numerics, as text: sizes and dtypes, how the
+/// operands lie, which axes are rows, columns and outer, and which of them end early. `target`: where the result goes.
+std::string contraction_key(const ProgramBuilder& program, const Group& group, const ContractAxes& axes,
+                            const BufferRef& target);
 
 /// Decides the axes of a contraction group. Without a target, its layout may follow the decision.
 ContractAxes choose_contract_axes(const ProgramBuilder& program, const Group& group, const BufferRef* target);

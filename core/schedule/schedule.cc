@@ -158,12 +158,22 @@ class Scheduler {
         lower_reduce(builder_, group, target, order);
         break;
       case Form::kContract:
-        group.strips.empty() ? lower_contract(builder_, group, target) : lower_strips(builder_, group, target);
+        lower_contraction(group, target);
         break;
     }
     builder_.describe_last_call(group.prepare ? Phase::kPrepare : Phase::kStep, origin_of(builder_, group),
                                 work_of(builder_, group, target.dtype));
     return target;
+  }
+
+  void lower_contraction(const Group& group, const BufferRef& target) {
+    const size_t first = builder_.program.step_calls.size();
+    group.strips.empty() ? lower_contract(builder_, group, target) : lower_strips(builder_, group, target);
+    if (!builder_.options.tiles || group.prepare || group.tile_rows > 0) return;
+    ContractAxes axes = choose_contract_axes(builder_, group, &target);
+    if (axes.key.empty()) return;
+    schedule_.contractions.push_back(
+        {std::move(axes.key), axes.tile, std::move(axes.candidates), first, builder_.program.step_calls.size()});
   }
 
   std::string output_name(NodeId node) const {

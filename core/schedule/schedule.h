@@ -7,6 +7,7 @@
 #include "core/kernel/capabilities.h"
 #include "core/kernel/program.h"
 #include "core/schedule/demand.h"
+#include "core/schedule/tile.h"
 #include "core/schedule/value_lowerer.h"
 
 namespace tandem {
@@ -49,6 +50,9 @@ struct ScheduleOptions {
   Numerics numerics = Numerics::kFast;
   /// Contractions of bf16 values, widened to f32, may use the machine's bf16 dot products.
   bool bfloat16_dot = false;
+  /// Tiles of contractions that were found to be better than the heuristic's (core/plan/tune.h). With a table, though
+  /// it is empty, the schedule lists its contractions.
+  std::shared_ptr<const TileTable> tiles = {};
   /// Lower equal groups once. Without it the schedule is the same and takes longer to make: for tests.
   bool share_lowering = true;
 };
@@ -91,6 +95,15 @@ struct Work {
   Index bytes = 0;
 };
 
+/// A contraction in register tiles, and the step calls that compute it: those that pack what the step makes, then its
+/// own.
+struct ScheduledContraction {
+  std::string key;               ///< contraction_key
+  Tile tile;                     ///< What it has.
+  std::vector<Tile> candidates;  ///< What it could have; the heuristic's first.
+  size_t first_call = 0, last_call = 0;
+};
+
 /// A graph turned into kernels and calls, with the buffers that they use.
 struct Schedule {
   std::vector<Group> groups;
@@ -99,6 +112,9 @@ struct Schedule {
   std::vector<ScheduledInput> inputs;
   std::vector<ScheduledOutput> outputs;
   std::vector<ScheduledConstant> constants;
+  /// Those of a step that were lowered, when the options have a table of tiles. What is equal to one of them and
+  /// repeats its kernels is not here.
+  std::vector<ScheduledContraction> contractions;
   size_t repeated_groups = 0;  ///< Groups that were not lowered, being equal to others that were.
   /// Decisions and calls as text: one group a line with form, reason, kernel, buffers.
   std::string text(const GraphModule& module) const;

@@ -1,7 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "core/kernel/capabilities.h"
 
@@ -14,9 +18,16 @@ struct Tile {
   int vectors = 1;
   int lanes = 4;
   int width() const { return vectors * lanes; }
+
+  friend bool operator==(const Tile& a, const Tile& b) {
+    return a.rows == b.rows && a.vectors == b.vectors && a.lanes == b.lanes;
+  }
 };
 /// "8x48".
 std::string text(const Tile& tile);
+
+/// Tiles by the key of a contraction (contraction_key in contract_axes.h).
+using TileTable = std::unordered_map<std::string, Tile>;
 
 /// Chooses a tile for `rows` x `columns` outputs of elements with `element_bytes` (in registers), from the number and
 /// width of the vector registers (`fused`: the product is added by the same instruction): as many accumulators as fit
@@ -24,5 +35,14 @@ std::string text(const Tile& tile);
 /// is decided already; else 0.
 Tile choose_tile(const Capabilities& capabilities, bool fused, int64_t rows, int64_t columns, int element_bytes,
                  int tile_rows = 0);
+
+/// The tiles that are worth measuring, at most kMostCandidates: what `choose_tile` chooses, then others whose registers
+/// fit as well, the most promising first.
+std::vector<Tile> candidate_tiles(const Capabilities& capabilities, bool fused, int64_t rows, int64_t columns,
+                                  int element_bytes);
+inline constexpr size_t kMostCandidates = 8;
+
+/// The candidate that a text like "8x48" names; nothing when none of them is that.
+std::optional<Tile> tile_named(std::string_view name, const std::vector<Tile>& candidates);
 
 }  // namespace tandem

@@ -12,6 +12,7 @@
 #include "backends/clang/clang_backend.h"
 #include "core/base/text.h"
 #include "core/plan/plan.h"
+#include "core/plan/tune.h"
 #include "core/tensor/nn.h"
 #include "core/tensor/tensor.h"
 #include "tests/bench/contest.h"
@@ -122,8 +123,9 @@ int64_t most_elements(const Shape& shape) {
   return product;
 }
 
+/// `tune`: with the tiles that are fastest here.
 std::unique_ptr<Plan> make_plan(const Case& c, const std::vector<Values>& weights, std::shared_ptr<Backend> backend,
-                                const Capabilities& capabilities) {
+                                const Capabilities& capabilities, bool tune = false) {
   GraphModule module;
   const Tensor x = Tensor::input(module.graph, 0, "x", DType::kF32, c.x);
   std::vector<Tensor> constants;
@@ -132,6 +134,7 @@ std::unique_ptr<Plan> make_plan(const Case& c, const std::vector<Values>& weight
   module.output_names = {"y"};
   PlanOptions options;
   options.schedule.capabilities = capabilities;
+  if (tune) options.schedule.tiles = tune_tiles(module, *backend, options.schedule, 0).tiles;
   auto plan = Plan::make(module, std::move(backend), options);
   if (!plan) throw std::runtime_error(plan.error().text());
   return std::move(*plan);
@@ -177,7 +180,9 @@ void measure(Report& report, const Case& c, const std::shared_ptr<Backend>& back
     if (capabilities.vector_bytes > backend->capabilities().vector_bytes) continue;
     if (!report.wants(concat(c.name, ", ", isa))) continue;
     const std::unique_ptr<Plan> plan = make_plan(c, weights, backend, capabilities);
-    std::memcpy(plan->input_data(0), x.data(), x.size() * sizeof(float));
+    const std::unique_ptr<Plan> tuned = make_plan(c, weights, backend, capabilities, true);
+    for (const auto& one : {plan.get(), tuned.get()})
+      std::memcpy(one->input_data(0), x.data(), x.size() * sizeof(float));
     const int64_t live = c.live;
     std::vector<Contender> contenders = {{"engine", [&] { plan->run(&live); }}};
     const int64_t peak_flops = peak::multiply_adds(capabilities.lanes(4), capabilities.fma);
@@ -185,13 +190,14 @@ void measure(Report& report, const Case& c, const std::shared_ptr<Backend>& back
         {"peak", [&] { static_cast<void>(peak::multiply_adds(capabilities.lanes(4), capabilities.fma)); }});
     volatile float sink = 0;
     contenders.push_back({"read", [&] { sink = peak::read(swept.data(), swept.size()); }});
+    contenders.push_back({"tuned", [&] { tuned->run(&live); }});
     // The libraries take the best instructions that there are; only the engine's best competes with them.
     if (capabilities.vector_bytes == backend->capabilities().vector_bytes) {
       if (c.openblas) contenders.push_back({"OpenBLAS", c.openblas(x.data(), weights, y.data())});
       if (c.onednn) contenders.push_back({"oneDNN", c.onednn(x.data(), weights, y.data())});
     }
     plan->run(&live);
-    for (size_t i = 3; i < contenders.size(); i++) {
+    for (size_t i = 4; i < contenders.size(); i++) {
       contenders[i].work();
       check(c, *plan, y, contenders[i].name);
     }
@@ -212,9 +218,11 @@ void measure(Report& report, const Case& c, const std::shared_ptr<Backend>& back
                                            {"flop/byte", when(c.flops > 0, intensity(c))},
                                            {"peak", peak_rate * 1e-3},
                                            {"read GB/s", when(c.bytes > 0, c.bytes / timings[2].median * 1e-3)},
+                                           {"tuned/us", peer("tuned")},
                                            {"OpenBLAS/us", peer("OpenBLAS")},
                                            {"oneDNN/us", peer("oneDNN")},
-                                           {"kernels", kernels(*plan)}});
+                                           {"kernels", kernels(*plan)},
+                                           {"tuned kernels", kernels(*tuned)}});
   }
 }
 

@@ -108,6 +108,53 @@ TEST(Tiles, ConstantRowsGiveTheBitsOfVariableOnes) {
   }
 }
 
+/// The bits of x times a constant, at each of `rows` (of a variable), by a plan with these tiles; fills in the
+/// candidates.
+std::vector<std::vector<std::byte>> bits_of_tiles(const GraphModule& module, const test::Target& target,
+                                                  const TileTable& tiles, int64_t depth,
+                                                  const std::vector<int64_t>& rows, ScheduledContraction& contraction) {
+  PlanOptions options;
+  options.schedule.capabilities = target.capabilities;
+  options.schedule.numerics = Numerics::kReproducible;
+  options.schedule.tiles = std::make_shared<TileTable>(tiles);
+  auto plan = Plan::make(module, target.backend, options);
+  std::vector<std::vector<std::byte>> bits;
+  EXPECT_TRUE(plan) << plan.error().text();
+  if (!plan) return bits;
+  contraction = (*plan)->schedule().contractions.at(0);
+  for (const int64_t t : rows) {
+    const std::vector<std::byte> x = random_floats(t * depth, static_cast<uint32_t>(t));
+    std::memcpy((*plan)->input_data(0), x.data(), x.size());
+    EXPECT_TRUE((*plan)->run(&t)) << (*plan)->failure();
+    const auto count = static_cast<size_t>((*plan)->evaluate(element_count((*plan)->outputs()[0].shape), {&t, 1}));
+    bits.emplace_back((*plan)->output_data(0), (*plan)->output_data(0) + count * sizeof(float));
+  }
+  return bits;
+}
+
+// What tuning may choose.
+TEST(Tiles, EveryCandidateGivesTheBitsOfTheHeuristics) {
+  constexpr int64_t kDepth = 7;
+  const std::vector<int64_t> rows = {1, 2, 5, 13, 29, 30};
+  for (const int64_t columns : {20, 130}) {
+    const GraphModule module = products(Index::variable("t", 1, 30), kDepth, {columns});
+    const auto expected = run(module, test::all_targets()[0], Numerics::kReproducible, kDepth, rows);
+    for (const test::Target& target : test::all_targets()) {
+      ScheduledContraction contraction;
+      bits_of_tiles(module, target, {}, kDepth, rows, contraction);
+      ASSERT_GT(contraction.candidates.size(), 1u);
+      for (const Tile& tile : contraction.candidates) {
+        SCOPED_TRACE(target.name + ", " + text(tile) + ", columns " + std::to_string(columns));
+        ScheduledContraction chosen;
+        const auto bits = bits_of_tiles(module, target, {{contraction.key, tile}}, kDepth, rows, chosen);
+        EXPECT_EQ(chosen.tile, tile);
+        ASSERT_EQ(bits.size(), expected.size());
+        for (size_t i = 0; i < bits.size(); i++) EXPECT_TRUE(bits[i] == expected[i][0]) << "rows " << rows[i];
+      }
+    }
+  }
+}
+
 /// Are there fused instructions in the kernels of a reproducible plan?
 bool fuses(const GraphModule& module, const Capabilities& capabilities) {
   ScheduleOptions options{capabilities, Numerics::kReproducible};

@@ -57,7 +57,31 @@ TEST_F(Tool, AnOptionWithoutAValueIsNamed) {
     for (const std::string form : {" ''", "=", "=''"})
       expect_refused(std::string(command) + " " + option + form + kSpeech,
                      std::string("tandem: ") + option + words + command + " --help");
-  expect_refused("profile --bf16-dot= silero-v6-16k", "--bf16-dot" + words);
+  for (const std::string flag : {"--bf16-dot", "--tune"})
+    expect_refused("profile " + flag + "= silero-v6-16k", flag + words);
+}
+
+TEST_F(Tool, TilesAreMeasuredOnceAndWhereThatMeansSomething) {
+  const std::string cache = "TANDEM_CACHE_DIR=" + path("cache") + " ";
+  const auto text = [&](const std::string& command, const std::string& environment) {
+    EXPECT_EQ(run(command, environment).exit_code, 0) << read(path("error"));
+    return read(path("out"));
+  };
+  const std::string first = text("show silero-v6-16k --stage tuning", cache);
+  EXPECT_NE(first.find("0 have tiles from before"), std::string::npos) << first;
+  EXPECT_NE(first.find("the heuristic's"), std::string::npos) << first;
+  const std::string second = text("show silero-v6-16k --stage tuning", cache);
+  EXPECT_NE(second.find("0 were measured"), std::string::npos) << second;
+  // Off unless it is asked for, and an option wins over the variable.
+  EXPECT_EQ(text("show silero-v6-16k --stage tuning --tune=false", cache), "");
+  EXPECT_EQ(text("show silero-v6-16k --stage tuning --tune=false", cache + "TANDEM_TUNE=1"), "");
+  expect_refused("profile silero-v6-16k --tune=often", "--tune is \"often\": use --tune, --tune=true or --tune=false");
+  expect_refused("profile silero-v6-16k", "TANDEM_TUNE is \"often\"; allowed: 0, 1", 2, "TANDEM_TUNE=often");
+  const Outcome interpreted = run("profile silero-v6-16k --steps 1 --target interpreter --tune");
+  EXPECT_EQ(interpreted.exit_code, 0);
+  EXPECT_NE(interpreted.error.find("note: --tune (TANDEM_TUNE) has no effect: only the target native"),
+            std::string::npos)
+      << interpreted.error;
 }
 
 TEST_F(Tool, ShowAndProfileTakeAConfiguration) {

@@ -150,13 +150,16 @@ TEST(JitConfig, WordsOfTheEnvironment) {
   EXPECT_EQ(configured("TANDEM_ISA", "avx2").isa, "avx2");
   EXPECT_TRUE(configured("TANDEM_BF16_DOT", "1").bfloat16_dot);
   EXPECT_FALSE(configured("TANDEM_BF16_DOT", "0").bfloat16_dot);
+  EXPECT_TRUE(configured("TANDEM_TUNE", "1").tune);
+  EXPECT_FALSE(configured("TANDEM_TUNE", "0").tune);
   EXPECT_EQ(configured("TANDEM_THREADS", "3").threads, 3);
   EXPECT_EQ(configured("TANDEM_MEMORY_LIMIT", "512M").memory_limit, int64_t{512} << 20);
   EXPECT_EQ(configured("TANDEM_DEBUG", "4").debug.level, 4);
   EXPECT_EQ(configured("TANDEM_DUMP", "folder").debug.folder, "folder");
-  const std::pair<const char*, const char*> wrong[] = {
-      {"TANDEM_BACKEND", "gpu"},  {"TANDEM_NUMERICS", "exact"},     {"TANDEM_ISA", "neon"}, {"TANDEM_THREADS", "-1"},
-      {"TANDEM_BF16_DOT", "yes"}, {"TANDEM_MEMORY_LIMIT", "12 MB"}, {"TANDEM_DEBUG", "9"}};
+  const std::pair<const char*, const char*> wrong[] = {{"TANDEM_BACKEND", "gpu"},        {"TANDEM_NUMERICS", "exact"},
+                                                       {"TANDEM_ISA", "neon"},           {"TANDEM_THREADS", "-1"},
+                                                       {"TANDEM_BF16_DOT", "yes"},       {"TANDEM_TUNE", "2"},
+                                                       {"TANDEM_MEMORY_LIMIT", "12 MB"}, {"TANDEM_DEBUG", "9"}};
   for (const auto& [name, value] : wrong) {
     JitError error;
     configured(name, value, &error);

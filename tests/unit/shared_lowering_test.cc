@@ -35,6 +35,15 @@ size_t repeated_groups(const GraphModule& module, const char* isa = "avx512", Nu
   const Schedule alone = make_schedule(module, options);
   EXPECT_EQ(alone.repeated_groups, 0u);
   EXPECT_EQ(text_of(shared, module), text_of(alone, module)) << print_graph(module);
+  // The same with other tiles than the heuristic's: what a tile is chosen by must be alike in equal groups.
+  options.tiles = std::make_shared<TileTable>();
+  TileTable others;
+  for (const ScheduledContraction& contraction : make_schedule(module, options).contractions)
+    others[contraction.key] = contraction.candidates.back();
+  options.tiles = std::make_shared<TileTable>(std::move(others));
+  const Schedule alone_in_others = make_schedule(module, options);
+  options.share_lowering = true;
+  EXPECT_EQ(text_of(make_schedule(module, options), module), text_of(alone_in_others, module)) << print_graph(module);
   return shared.repeated_groups;
 }
 

@@ -137,6 +137,8 @@ class EngineBackend : public Backend {
         std::make_unique<EngineExecutable>(module, breakage_, program.variables.size(), std::move(binary)));
   }
 
+  Measurements* measurements() override { return &measurements_; }
+
   void* allocate(size_t bytes) override {
     if (bytes > SIZE_MAX - 2 * kAlignment) return nullptr;
     const size_t size = bytes + 2 * kAlignment;
@@ -161,6 +163,7 @@ class EngineBackend : public Backend {
 
  private:
   std::shared_ptr<Breakage> breakage_ = std::make_shared<Breakage>();
+  Measurements measurements_;
 };
 
 }  // namespace
