@@ -1,6 +1,7 @@
 #include "core/plan/tune.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <exception>
 #include <utility>
@@ -45,7 +46,7 @@ class Tuner {
           concat("tiles are the heuristic's: times of the ", backend_.name(), " backend say nothing about kernels\n");
       return std::move(tuning_);
     }
-    const double start = measurements->now();
+    const auto start = std::chrono::steady_clock::now();
     options_.tiles = std::make_shared<TileTable>();
     schedule_ = make_schedule(module_, options_);
     std::vector<ScheduledContraction> unknown;
@@ -61,7 +62,9 @@ class Tuner {
       tuning_.statistics.kept++;
     }
     if (!unknown.empty()) measure(unknown, *measurements);
-    tuning_.statistics.milliseconds = 1e3 * (measurements->now() - start);
+    // The clock of the measurements may stand still while a compiler works on other threads.
+    const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
+    tuning_.statistics.milliseconds = taken.count();
     const TuneStatistics& done = tuning_.statistics;
     tuning_.text = concat("tiles for ", target(), "\n", done.contractions, " contractions matter, ", done.kept,
                           " have tiles from before, ", done.measured, " were measured; ", std::round(done.milliseconds),
