@@ -3,6 +3,7 @@
 #include <emscripten/heap.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -41,11 +42,12 @@ int64_t plan_memory_limit() {
   return left > 1 ? static_cast<int64_t>(left) : 1;
 }
 
-PrepareConfig prepare_config(const char* isa, bool reproducible) {
+PrepareConfig prepare_config(const char* isa, int mode) {
   PrepareConfig config;
   config.backend = engine_backend();
   config.isa = capabilities_for(isa).isa;
-  config.numerics = reproducible ? Numerics::kReproducible : Numerics::kFast;
+  config.numerics = (mode & kReproducible) != 0 ? Numerics::kReproducible : Numerics::kFast;
+  config.tune = (mode & kTune) != 0;
   config.memory_limit = plan_memory_limit();
   return config;
 }
@@ -63,3 +65,19 @@ TANDEM_EXPORT const char* tandem_isa() {
 
 TANDEM_EXPORT double tandem_allocated_bytes() { return tandem::web::allocated_bytes(); }
 TANDEM_EXPORT int tandem_loaded_modules() { return tandem::loaded_module_count(); }
+
+// What tuning found, for the next visit.
+
+/// How many tiles are known.
+TANDEM_EXPORT int tandem_tile_count() {
+  const std::string known = tandem::web::engine_backend()->measurements()->text();
+  return static_cast<int>(std::count(known.begin(), known.end(), '\n'));
+}
+/// All of them; stands until the next call of this function.
+TANDEM_EXPORT const char* tandem_tiles() {
+  static std::string text;
+  text = tandem::web::engine_backend()->measurements()->text();
+  return text.c_str();
+}
+/// Adds what `tandem_tiles` gave at another time to what is known.
+TANDEM_EXPORT void tandem_read_tiles(const char* text) { tandem::web::engine_backend()->measurements()->read(text); }

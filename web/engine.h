@@ -17,7 +17,10 @@ Capabilities capabilities_for(const char* isa);
 /// Bytes that a new plan may take: what the memory may still grow by. Set by `tandem_start`.
 int64_t plan_memory_limit();
 
-/// How a wrapper is prepared in this engine. Throws as `capabilities_for`.
-PrepareConfig prepare_config(const char* isa, bool reproducible);
+/// How plans are made: bits of a number.
+enum Mode : int { kReproducible = 1, kTune = 2 };
+
+/// How a wrapper is prepared in this engine; `mode`: bits of Mode. Throws as `capabilities_for`.
+PrepareConfig prepare_config(const char* isa, int mode);
 
 }  // namespace tandem::web

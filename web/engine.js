@@ -1,7 +1,7 @@
 import createModule from './tandem.js';
 import { buildFor } from './build.js';
 import { wasmOf } from './bytes.js';
-import { TandemError, describe, numberOf, oneOf, optionsOf } from './errors.js';
+import { TandemError, describe, flagOf, numberOf, oneOf, optionsOf } from './errors.js';
 import { GigaAm } from './gigaam.js';
 import { CompiledGraph } from './graph.js';
 import { Jit } from './jit.js';
@@ -10,6 +10,7 @@ import { VadIterator, speechTimestamps } from './segmentation.js';
 import { SileroVad } from './silero.js';
 import { SileroOffline } from './silero_offline.js';
 import { Operations } from './tensor.js';
+import { Tiles } from './tiles.js';
 import { Weights } from './weights.js';
 
 const PAGE = 65536;
@@ -72,6 +73,8 @@ export class Engine {
   #maximumPages;
   #numerics;
   #isa;
+  #tune;
+  #tiles;
   #state = 'live';
   #whyBroken = '';
   #objects = new Set();
@@ -85,6 +88,8 @@ export class Engine {
     this.#maximumPages = maximumPages;
     this.#numerics = oneOf('numerics', options.numerics ?? 'fast', ['fast', 'reproducible']);
     this.#isa = options.isa ?? '';
+    this.#tune = flagOf('tune', options.tune ?? false);
+    this.#tiles = new Tiles(this, options.tileStore);
     this.call('tandem_start', maximumPages * PAGE);
     const isa = this.text(this.call('tandem_isa'));
     if (this.#isa) oneOf('isa', this.#isa, ['wasm-simd128', 'wasm-relaxed']);
@@ -312,13 +317,29 @@ export class Engine {
     return oneOf('numerics', options.numerics ?? this.#numerics, ['fast', 'reproducible']) === 'reproducible' ? 1 : 0;
   }
 
+  /** How a plan is made, as a number: what numericsOf gives, and 2 when it is tuned. */
+  modeOf(options) {
+    return this.numericsOf(options) + (flagOf('tune', options.tune ?? this.#tune) ? 2 : 0);
+  }
+
+  /** For a plan that is tuned: the tiles that were kept are known afterwards. */
+  async readTiles(options) {
+    if (options.tune ?? this.#tune) await this.#tiles.read();
+  }
+
+  /** A plan was made: what tuning found for it is kept. */
+  keepTiles(options) {
+    if (options.tune ?? this.#tune) this.#tiles.keep();
+  }
+
   isaOf(options) {
     const isa = options.isa ?? this.#isa;
     return isa === '' ? '' : oneOf('isa', isa, ['wasm-simd128', 'wasm-relaxed']);
   }
 }
 
-const OPTIONS = ['baseUrl', 'wasmUrl', 'wasmBinary', 'wasmModule', 'maximumMemory', 'isa', 'numerics', 'warmUp'];
+const OPTIONS = ['baseUrl', 'wasmUrl', 'wasmBinary', 'wasmModule', 'maximumMemory', 'isa', 'numerics', 'tune',
+  'tileStore', 'warmUp'];
 
 /** Loads the engine. See index.d.ts for the options. */
 export async function createEngine(given) {
@@ -349,6 +370,7 @@ export async function createEngine(given) {
     );
   }
   const engine = new Engine(module, maximum, options);
+  if (options.tune) await engine.readTiles(options);
   if (options.warmUp !== false) engine.warmUp();
   return engine;
 }

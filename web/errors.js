@@ -30,6 +30,12 @@ export function oneOf(name, value, allowed) {
   throw new TandemError('InvalidArgument', `${name} is ${describe(value)}; it must be one of ${list}`);
 }
 
+/** true or false, or an InvalidArgument. */
+export function flagOf(name, value) {
+  if (typeof value === 'boolean') return value;
+  throw new TandemError('InvalidArgument', `${name} is ${describe(value)}; it must be true or false`);
+}
+
 /** A finite number, or an InvalidArgument. */
 export function numberOf(name, value) {
   if (typeof value === 'number') return value;

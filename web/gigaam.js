@@ -5,7 +5,7 @@ import { now, profiled } from './profile.js';
 import { checkSamples } from './samples.js';
 
 const OPTIONS = ['weights', 'config', 'vocabulary', 'tokenizer', 'head', 'weightsDtype', 'activations', 'maxSeconds', 'lanes', 'beamWidth',
-  'isa', 'numerics', 'onProgress'];
+  'isa', 'numerics', 'tune', 'onProgress'];
 const MOST_SECONDS = 30;
 const TOKENS = 0;
 const WORDS = 1;
@@ -62,7 +62,7 @@ function checkOptions(engine, options) {
     lanes: wholeOf('lanes', options.lanes ?? 1, 1, 64),
     beamWidth: wholeOf('beamWidth', options.beamWidth ?? 0, 0, 10000),
     maxSeconds,
-    reproducible: engine.numericsOf(options),
+    mode: engine.modeOf(options),
     isa: engine.isaOf(options),
   };
 }
@@ -84,13 +84,16 @@ export class GigaAm {
     try {
       await configure(engine, handle, options);
       await findVocabulary(engine, handle, options);
+      await engine.readTiles(options);
+      engine.check();
       onProgress({ phase: 'prepare' });
-      const { head, dtype, activations, isa, reproducible, maxSeconds, lanes, beamWidth } = checked;
+      const { head, dtype, activations, isa, mode, maxSeconds, lanes, beamWidth } = checked;
       engine.stopWarmUp();
       const prepared = now();
       const done = engine.withCopies([head, dtype, activations, isa], (...texts) =>
-        engine.call('tandem_gigaam_prepare', handle, ...texts, reproducible, maxSeconds, lanes, beamWidth));
+        engine.call('tandem_gigaam_prepare', handle, ...texts, mode, maxSeconds, lanes, beamWidth));
       if (!done) throw engine.failure();
+      engine.keepTiles(options);
       return new GigaAm(engine, handle, { loadMs: prepared - started, prepareMs: now() - prepared });
     } catch (error) {
       if (engine.isLive) engine.call('tandem_gigaam_destroy', handle);

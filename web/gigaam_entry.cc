@@ -138,8 +138,7 @@ TANDEM_EXPORT int tandem_gigaam_tokenizer(uint32_t handle, const uint8_t* bytes,
 /// `head`: what the model must have, "ctc" or "rnnt", or "". `dtype`: what the plan keeps the matrices as; "": as the
 /// weights have them. `activations`: "f32" or "bf16". `longest_s`: of a clip.
 TANDEM_EXPORT int tandem_gigaam_prepare(uint32_t handle, const char* head, const char* dtype, const char* activations,
-                                        const char* isa, int reproducible, double longest_s, double lanes,
-                                        double beam_width) {
+                                        const char* isa, int mode, double longest_s, double lanes, double beam_width) {
   return guarded(0, [&]() -> Result<int> {
     Recognizer& recognizer = recognizers().get(handle);
     std::optional<GigaAmHead> wanted;
@@ -150,7 +149,7 @@ TANDEM_EXPORT int tandem_gigaam_prepare(uint32_t handle, const char* head, const
     if (*dtype != 0) options.weights = dtype_or_throw(dtype);
     options.activations = dtype_or_throw(activations);
     TANDEM_TRY(model, make_speech_model(recognizer.weights, config, std::move(recognizer.vocabulary.value()), options));
-    const PrepareConfig target = prepare_config(isa, reproducible != 0);
+    const PrepareConfig target = prepare_config(isa, mode);
     const PieceRecognizerOptions pieces{static_cast<int64_t>(lanes), longest_s, static_cast<int64_t>(beam_width)};
     TANDEM_TRY(made, PieceRecognizer::create(model.model, pieces, target));
     recognizer.pieces = std::move(made);

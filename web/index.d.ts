@@ -49,10 +49,23 @@ export interface EngineOptions {
   /** Default "fast". */
   numerics?: Numerics | null;
   /**
+   * Plans are made with the register tiles that are fastest in this browser: preparing measures them, once, and
+   * `tileStore` keeps them. Reproducible results have the same bits either way. Default false.
+   */
+  tune?: boolean | null;
+  /** Default: the Cache API, where there is one; else tiles are kept as long as the engine. */
+  tileStore?: TileStore | null;
+  /**
    * Lets the browser compile the engine before the first plan is prepared, by small plans that are made while the page has
    * nothing to do; default true.
    */
   warmUp?: boolean | null;
+}
+
+/** Where a text with tiles is kept for the next engine. An error in it is as if nothing had been kept. */
+export interface TileStore {
+  read(): string | null | undefined | Promise<string | null | undefined>;
+  write(text: string): void | Promise<void>;
 }
 
 export interface SileroVadOptions {
@@ -69,6 +82,8 @@ export interface SileroVadOptions {
   weightsDtype?: 'f32' | 'f16' | 'bf16' | null;
   isa?: InstructionSet | null;
   numerics?: Numerics | null;
+  /** Default that of the engine. */
+  tune?: boolean | null;
 }
 
 export interface Timings {
@@ -182,6 +197,8 @@ export interface GigaAmOptions {
   beamWidth?: number | null;
   isa?: InstructionSet | null;
   numerics?: Numerics | null;
+  /** Default that of the engine. */
+  tune?: boolean | null;
   onProgress?: ((progress: LoadProgress) => void) | null;
 }
 /** A text and when it was said, in seconds. */
@@ -360,4 +377,4 @@ export interface WorkerEngine {
   destroy(): Promise<void>;
 }
 /** The same in a module worker. `workerUrl`: worker.js, where a bundler has moved it. */
-export function createWorkerEngine(options?: EngineOptions & { workerUrl?: string | URL | null }): Promise<WorkerEngine>;
+export function createWorkerEngine(options?: Omit<EngineOptions, 'tileStore'> & { workerUrl?: string | URL | null }): Promise<WorkerEngine>;

@@ -338,6 +338,11 @@ type StepValues<T> = T extends { count: unknown } ? readonly StepValue<DTypeIn<T
 export interface PrepareOptions {
   isa?: InstructionSet | null;
   numerics?: Numerics | null;
+  /**
+   * Measures register tiles (EngineOptions.tune); default that of the engine. What earlier visits found is known to engines
+   * that were created with `tune` or have loaded a tuned model.
+   */
+  tune?: boolean | null;
   /** Bytes that the plan may need; default what the engine has left. */
   memoryLimit?: number | null;
 }

@@ -213,7 +213,7 @@ export class Jit {
   prepare(specs = {}, given = {}) {
     this.#refuseWhileBuilding('prepare()');
     checkKeys('prepare()', objectOf('the shapes', specs), this.#later);
-    const options = optionsOf('prepare()', given, ['isa', 'numerics', 'memoryLimit']);
+    const options = optionsOf('prepare()', given, ['isa', 'numerics', 'tune', 'memoryLimit']);
     const lines = this.#later.map((name) => {
       if (specs[name] === undefined) {
         throw new TandemError(
@@ -227,19 +227,20 @@ export class Jit {
     const engine = this.#engine;
     engine.stopWarmUp();
     const limit = options.memoryLimit === undefined ? 0 : sizeOf('memoryLimit', options.memoryLimit, {});
-    const reproducible = engine.numericsOf(options);
+    const mode = engine.modeOf(options);
     const frame = { handle: this.#handle, run: () => this.#runBuild(), thrown: undefined };
     this.#building = true;
     engine.operations.building.push(frame);
     let done;
     try {
       done = engine.withCopies([lines.join(''), engine.isaOf(options)], (text, isa) =>
-        this.#call('prepare', text, isa, reproducible, limit));
+        this.#call('prepare', text, isa, mode, limit));
     } finally {
       engine.operations.building.pop();
       this.#building = false;
     }
     if (!done) throw this.#buildError(frame.thrown);
+    engine.keepTiles(options);
     this.#prepared = true;
     for (let i = 0; i < this.#call('output_count'); i++) this.#names.add(OUTPUT, this.#describe(OUTPUT, i).name);
     this.#initialize();

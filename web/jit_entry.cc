@@ -220,11 +220,11 @@ TANDEM_EXPORT int tandem_jit_bound(uint32_t handle, Bound bound, const char* nam
 // Preparing.
 
 /// `specs`: a line for each input or array without shape. `memory_limit` 0: what the engine has left.
-TANDEM_EXPORT int tandem_jit_prepare(uint32_t handle, const char* specs, const char* isa, int reproducible,
+TANDEM_EXPORT int tandem_jit_prepare(uint32_t handle, const char* specs, const char* isa, int mode,
                                      double memory_limit) {
   return guarded(0, [&]() -> Result<int> {
     Wrapper& wrapper = wrappers().get(handle);
-    PrepareConfig config = prepare_config(isa, reproducible != 0);
+    PrepareConfig config = prepare_config(isa, mode);
     if (memory_limit > 0 && memory_limit < static_cast<double>(config.memory_limit))
       config.memory_limit = static_cast<int64_t>(memory_limit);
     TANDEM_TRY(all_specs, wrapper.session.flattened(input_specs(specs)));

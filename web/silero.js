@@ -3,7 +3,7 @@ import { TandemError, oneOf, optionsOf } from './errors.js';
 import { now, profiled } from './profile.js';
 import { checkFinite, checkSamples } from './samples.js';
 
-const OPTIONS = ['weights', 'version', 'sampleRate', 'weightsDtype', 'isa', 'numerics'];
+const OPTIONS = ['weights', 'version', 'sampleRate', 'weightsDtype', 'isa', 'numerics', 'tune'];
 
 /** What both kinds of detector are loaded from, by the engine's function `load`; `call` names it in errors. */
 export async function loadSilero(engine, call, given, load) {
@@ -11,7 +11,7 @@ export async function loadSilero(engine, call, given, load) {
   const version = oneOf('version', options.version ?? 'v5', ['v5', 'v6']);
   const sampleRate = oneOf('sampleRate', options.sampleRate ?? 16000, [16000, 8000]);
   const dtype = oneOf('weightsDtype', options.weightsDtype ?? 'f32', ['f32', 'f16', 'bf16']);
-  const reproducible = engine.numericsOf(options);
+  const mode = engine.modeOf(options);
   const isa = engine.isaOf(options);
   if (options.weights === undefined) {
     throw new TandemError(
@@ -20,13 +20,15 @@ export async function loadSilero(engine, call, given, load) {
     );
   }
   const bytes = await bytesOf(options.weights, `the weights of Silero VAD ${version}`);
+  await engine.readTiles(options);
   engine.check();
   engine.stopWarmUp();
   const source = typeof options.weights === 'string' || options.weights instanceof URL ? String(options.weights) : '';
   const started = now();
   const handle = engine.withCopies([bytes, source || 'the given weights', dtype, isa], (address, origin, ...texts) =>
-    engine.call(load, address, bytes.byteLength, origin, sampleRate, ...texts, reproducible));
+    engine.call(load, address, bytes.byteLength, origin, sampleRate, ...texts, mode));
   if (!handle) throw engine.failure();
+  engine.keepTiles(options);
   return { handle, version, sampleRate, prepareMs: now() - started };
 }
 

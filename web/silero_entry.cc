@@ -43,9 +43,9 @@ using namespace tandem::web;  // NOLINT
 
 /// A detector by number; 0: failed. The bytes are not needed afterwards.
 TANDEM_EXPORT uint32_t tandem_silero_load(const uint8_t* bytes, uint32_t size, const char* origin, int sample_rate,
-                                          const char* dtype, const char* isa, int reproducible) {
+                                          const char* dtype, const char* isa, int mode) {
   return guarded(uint32_t{0}, [&]() -> Result<uint32_t> {
-    TANDEM_TRY(vad, load_silero<SileroVad>(bytes, size, origin, sample_rate, dtype, isa, reproducible));
+    TANDEM_TRY(vad, load_silero<SileroVad>(bytes, size, origin, sample_rate, dtype, isa, mode));
     return detectors().add(std::make_unique<Detector>(std::move(vad)));
   });
 }

@@ -10,12 +10,12 @@ namespace tandem::web {
 /// afterwards. `origin` names them in errors; `dtype`: what plans keep the matrices as, see SileroWeights::kept.
 template <typename Detector>
 Result<Detector> load_silero(const uint8_t* bytes, uint32_t size, const char* origin, int sample_rate,
-                             const char* dtype, const char* isa, int reproducible) {
+                             const char* dtype, const char* isa, int mode) {
   const auto* first = reinterpret_cast<const std::byte*>(bytes);
   TANDEM_TRY(file, read_weights(ByteSource::view({first, size}), origin));
   TANDEM_TRY(weights, find_silero_weights(file, sample_rate));
   weights.kept = dtype_or_throw(dtype);
-  return Detector::create(weights, prepare_config(isa, reproducible != 0));
+  return Detector::create(weights, prepare_config(isa, mode));
 }
 
 }  // namespace tandem::web

@@ -33,10 +33,9 @@ using namespace tandem::web;  // NOLINT
 
 /// A detector by number; 0: failed. The bytes are not needed afterwards.
 TANDEM_EXPORT uint32_t tandem_silero_offline_load(const uint8_t* bytes, uint32_t size, const char* origin,
-                                                  int sample_rate, const char* dtype, const char* isa,
-                                                  int reproducible) {
+                                                  int sample_rate, const char* dtype, const char* isa, int mode) {
   return guarded(uint32_t{0}, [&]() -> Result<uint32_t> {
-    TANDEM_TRY(detector, load_silero<SileroOffline>(bytes, size, origin, sample_rate, dtype, isa, reproducible));
+    TANDEM_TRY(detector, load_silero<SileroOffline>(bytes, size, origin, sample_rate, dtype, isa, mode));
     return recordings().add(std::make_unique<Recordings>(std::move(detector)));
   });
 }

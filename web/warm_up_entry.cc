@@ -59,10 +59,10 @@ using namespace tandem;       // NOLINT: the exported functions are outside ever
 using namespace tandem::web;  // NOLINT
 
 /// Makes the plan of this number and throws it away. 1: there is another one after it; 0: that was the last.
-TANDEM_EXPORT int tandem_warm_up(uint32_t number, const char* isa, int reproducible) {
+TANDEM_EXPORT int tandem_warm_up(uint32_t number, const char* isa, int mode) {
   return guarded(0, [&]() -> Result<int> {
     if (number >= std::size(kPlans)) return 0;
-    const PrepareConfig config = prepare_config(isa, reproducible != 0);
+    const PrepareConfig config = prepare_config(isa, mode);
     Session session("warm-up");
     session.declare_input("x", DType::kF32, {96});
     if (auto prepared = session.prepare({}, kPlans[number], config); !prepared)
