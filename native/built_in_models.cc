@@ -118,8 +118,9 @@ Result<nlohmann::json> read_model_options(const std::string& path) {
 }
 
 void add_activations_option(CLI::App& command, std::string& text) {
-  command.add_option("--activations", text,
-                     "What products read of values that a step computes: f32 (default), or bf16 in half the memory");
+  command.add_option(
+      "--activations", text,
+      "What products read of values that a step computes: f32 (default), or rounded to bf16, for bf16 dot products");
 }
 
 Result<DType> parse_activations(const std::string& text) {

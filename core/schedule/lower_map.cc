@@ -257,7 +257,7 @@ class MapLowering : public RowLowering {
     const Index& counter = counters.back();
     const std::vector<Index> place = root_index(counters);
     const std::optional<Index> step = flat_offset(place, target_.strides).coefficient(counter);
-    if (register_scalar(node_.dtype) == Scalar::kI32 || !is_float(node_.dtype) || !step || !step->is(1)) return {};
+    if (register_scalar(target_.dtype) == Scalar::kI32 || !is_float(target_.dtype) || !step || !step->is(1)) return {};
     using Use = std::pair<NodeId, std::vector<Index>>;
     // Everything that is computed for an element, until buffers and reductions.
     const auto uses_under = [&](NodeId node, const std::vector<Index>& index, std::vector<Use>& reductions) {

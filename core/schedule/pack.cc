@@ -96,7 +96,7 @@ class Packer {
   bool ends_early(size_t axis) const {
     if (operand_.constant || group_.demand_of(axis).empty()) return false;
     for (size_t lane = 0; lane < space_.size(); lane++)
-      if (is_lane(group_.demand_of(axis), lane) && !packed_.has(lane)) return false;
+      if (is_lane(group_.demand_of(axis), lane) && !packed_.has(lane) && !space_[lane].is(1)) return false;
     return true;
   }
   /// How far the contraction reads an axis; the axes that are lanes are open.

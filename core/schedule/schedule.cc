@@ -125,6 +125,7 @@ class Scheduler {
     std::vector<size_t> order;
   };
   Layout layout_of(const Group& group) const {
+    if (group.layout) return {*group.layout, {}};
     const Node& node = graph_.node(group.root);
     const bool output = group.reason == "output";
     BufferRef target;

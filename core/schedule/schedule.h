@@ -32,6 +32,7 @@ struct Group {
   std::string reason;
   /// Groups whose results the kernel of this one computes too, a few rows at a time (strips.h); producers first.
   std::vector<Group> strips;
+  std::optional<BufferRef> layout;  ///< Of the result, without a slot, where it was decided together with strips.
   int tile_rows = 0;  ///< Rows of a contraction's register tile where strips decide them; 0: the tile decides.
   /// Which part of the loops anybody sees the results of, by axis of the root (map) or of what the anchor accumulates
   /// (outputs, then reduced axes). Only reduced axes may be missing.

@@ -14,6 +14,7 @@ std::optional<BufferRef> SharedLowering::repeat(const Group& group, const std::s
   Program& program = program_.program;
   const auto found = lowered_.find(key_);
   if (found == lowered_.end() || finds_packed(found->second)) {
+    origin_ = program_.module.graph->node(group.root).origin;
     first_slot_ = program.slots.size();
     first_prepare_ = program.prepare_calls.size();
     first_step_ = program.step_calls.size();
@@ -24,7 +25,7 @@ std::optional<BufferRef> SharedLowering::repeat(const Group& group, const std::s
   std::vector<uint32_t> slots = key_.slots;
   for (size_t i = 0; i < known.slots.size(); i++)
     slots.push_back(program_.add_slot(known.slots[i].role, known.slots[i].dtype, known.elements[i],
-                                      i == 0 ? name : packed_operand_name(root)));
+                                      i == 0 ? name : known.purpose[i] + root.origin));
   for (const Call& kept : known.calls) {
     KernelCall call = kept.call;
     for (uint32_t& slot : call.slots) slot = slots[slot];
@@ -40,10 +41,12 @@ std::optional<BufferRef> SharedLowering::repeat(const Group& group, const std::s
 
 void SharedLowering::keep(const BufferRef& target) {
   const Program& program = program_.program;
-  Lowered lowered{target, {}, {}, {}};
+  Lowered lowered{target, {}, {}, {}, {}};
   lowered.slots.assign(program.slots.begin() + static_cast<std::ptrdiff_t>(first_slot_), program.slots.end());
   lowered.elements.assign(program_.slot_elements.begin() + static_cast<std::ptrdiff_t>(first_slot_),
                           program_.slot_elements.end());
+  for (const Slot& slot : lowered.slots)
+    lowered.purpose.push_back(slot.name.substr(0, slot.name.size() - std::min(slot.name.size(), origin_.size())));
   TANDEM_CHECK(target.slot == first_slot_, "a lowering makes the slot of the group's root first");
   bool known = true;
   for (size_t i = first_prepare_; i < program.prepare_calls.size(); i++)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -32,7 +33,8 @@ class SharedLowering {
   struct Lowered {
     BufferRef target;  ///< Its slot is the first of `slots`.
     std::vector<Slot> slots;
-    std::vector<int64_t> elements;  ///< Per slot.
+    std::vector<int64_t> elements;     ///< Per slot.
+    std::vector<std::string> purpose;  ///< Per slot: its name without the group's origin.
     std::vector<Call> calls;
   };
 
@@ -45,6 +47,7 @@ class SharedLowering {
   size_t repeated_ = 0;
   // Where the program stood when a group was found to be new.
   GroupKey key_;
+  std::string origin_;
   size_t first_slot_ = 0, first_prepare_ = 0, first_step_ = 0;
 };
 

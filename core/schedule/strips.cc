@@ -10,8 +10,6 @@
 #include "core/graph/movement_index.h"
 #include "core/schedule/contract_axes.h"
 #include "core/schedule/loops.h"
-#include "core/schedule/storage.h"
-#include "core/schedule/widen.h"
 
 namespace tandem {
 namespace {
@@ -74,8 +72,9 @@ class Readers {
   std::vector<std::vector<size_t>> readers_;
 };
 
+/// The node that an operand shows, moved about or as f32 where it is bf16.
 NodeId below_views(const Graph& graph, NodeId id) {
-  while (is_rearrangement(graph.node(id).op)) id = graph.node(id).operands[0];
+  while (is_rearrangement(graph.node(id).op) || shows_bfloat16(graph, id)) id = graph.node(id).operands[0];
   return id;
 }
 
@@ -109,14 +108,11 @@ class Strips {
   std::optional<Group> join(const std::function<BufferRef(const Group&)>& layout) {
     const size_t slots = program_.program.slots.size();
     std::optional<Group> joined;
-    if (matches() && stays_local()) {
+    if (matches() && has_floats()) {
       add_strips(1);
       show(scores_, of_scores_);
       show(weights_, of_weights_);
-      if (buffer_dtype(program_, scores_.root) == graph_.node(scores_.root).dtype &&
-          buffer_dtype(program_, weights_.root) == graph_.node(weights_.root).dtype &&
-          !reads_bfloat16(program_, result_))
-        joined = choose_rows(layout(result_));
+      joined = choose_rows(layout(result_));
     }
     program_.program.slots.resize(slots);
     program_.slot_elements.resize(slots);
@@ -243,7 +239,7 @@ class Strips {
     const std::vector<Index> space_counters = axis_counters(space);
     std::vector<Index> index = space_counters;
     while (node != weights_.root) {
-      index = operand_index(graph_, graph_.node(node), index);
+      if (is_rearrangement(graph_.node(node).op)) index = operand_index(graph_, graph_.node(node), index);
       node = graph_.node(node).operands[0];
     }
     axes_.of_result.assign(shape_.size(), std::nullopt);
@@ -283,13 +279,12 @@ class Strips {
     return apart;
   }
 
-  /// Is what passes between the kernels kept as floats of the register's size?
-  bool stays_local() const {
-    for (const Group* group : {&scores_, &weights_}) {
-      const DType dtype = graph_.node(group->root).dtype;
-      if (dtype != DType::kF32 && dtype != DType::kF64) return false;
-    }
-    return true;
+  /// Strips hold floats as registers do: what is rounded to f16 or bf16 lies there as f32.
+  DType strip_dtype(const Group& group) const {
+    return graph_.node(group.root).dtype == DType::kF64 ? DType::kF64 : DType::kF32;
+  }
+  bool has_floats() const {
+    return is_float(graph_.node(scores_.root).dtype) && is_float(graph_.node(weights_.root).dtype);
   }
 
   int64_t pitch() const {
@@ -304,12 +299,12 @@ class Strips {
   BufferRef new_strip(const Group& group, int64_t rows) {
     const Node& node = graph_.node(group.root);
     BufferRef buffer;
-    buffer.dtype = node.dtype;
+    buffer.dtype = strip_dtype(group);
     buffer.strides = dense_strides(node.shape);
     buffer.partial = group.is_partial(graph_.node(group.anchor == kNoNode ? group.root : group.anchor).shape.size());
     buffer.strip = Strip{};
-    buffer.slot = program_.add_slot(SlotRole::kIntermediate, node.dtype, rows * pitch(),
-                                    concat("strip of %", group.root, " ", name_of(node.op)));
+    buffer.slot = program_.add_slot(SlotRole::kIntermediate, buffer.dtype, rows * pitch(),
+                                    concat("strip for ", graph_.node(result_.root).origin));
     return buffer;
   }
 
@@ -364,12 +359,12 @@ class Strips {
     }
     for (const size_t axis : axes_.outer)
       if (!weights_.demand_of(axis).empty()) return std::nullopt;
-    const int64_t row_bytes = pitch() * static_cast<int64_t>(size_of(graph_.node(scores_.root).dtype) +
-                                                             size_of(graph_.node(weights_.root).dtype));
+    const int64_t row_bytes = pitch() * static_cast<int64_t>(size_of(of_scores_.dtype) + size_of(of_weights_.dtype));
     const int64_t fewest = std::min(kFewestRows, shape_[axes_.row].upper());
     const int64_t rows = std::min(std::max<int64_t>(result_axes.tile.rows, fewest), kStripBytes / row_bytes);
     if (rows < fewest) return std::nullopt;
     Group joined = result_;
+    joined.layout = target;
     joined.tile_rows = static_cast<int>(rows);
     joined.strips = {scores_, weights_};
     joined.strips[0].tile_rows = joined.tile_rows;
@@ -393,6 +388,9 @@ std::vector<StripChain> find_strip_chains(const GraphModule& module, const std::
   const Graph& graph = *module.graph;
   const Readers readers(graph, groups);
   std::vector<StripChain> chains;
+  const auto ends_chain = [&](size_t group) {
+    return std::any_of(chains.begin(), chains.end(), [&](const StripChain& chain) { return chain.result == group; });
+  };
   for (size_t i = 0; i < groups.size(); i++) {
     const Group& result = groups[i];
     if (result.form != Form::kContract || result.prepare) continue;
@@ -402,7 +400,8 @@ std::vector<StripChain> find_strip_chains(const GraphModule& module, const std::
       if (!readers.only_one_reads(*weights, i) || readers.reads_of(result.root, operand).count(*weights) > 0) continue;
       std::optional<size_t> scores;
       for (const size_t read : readers.reads_of(groups[*weights].root, kNoNode))
-        if (is_between(groups[read], Form::kContract) && readers.only_one_reads(read, *weights)) scores = read;
+        if (is_between(groups[read], Form::kContract) && readers.only_one_reads(read, *weights) && !ends_chain(read))
+          scores = read;
       if (!scores) continue;
       chains.push_back({*scores, *weights, i});
       break;

@@ -65,6 +65,18 @@ void add_moved_rows(CaseBuilder& builder) {
   builder.add("found/softmax of rows behind other rows", Tolerance::kBounded, {concat({first, rows()}, 0)});
 }
 
+/// The lengths belong to a lane of one place, which a packed operand does not have among its axes: it was packed whole,
+/// with rows that nothing had written.
+void add_packed_rows_of_one_lane(CaseBuilder& builder) {
+  const Tensor x = builder.input({1, 31, 8, 5}, kF32, numbers());
+  const Tensor y = builder.input({1, 31, 8, 3, 5}, kF32, uniform(-2, 2, 4));
+  const Tensor lengths = builder.input({1}, DType::kI64, values({"3"}));
+  const Tensor products = (abs(x).unsqueeze(3) * y).sum({4}).limit(2, lengths);
+  const Tensor places = builder.input({3, 1}, DType::kI64, values({"0", "7", "2"}));
+  builder.add("found/rows of a product that one length ends, gathered", Tolerance::kBounded,
+              {products.gather(2, places)});
+}
+
 }  // namespace
 
 void add_found_cases(CaseBuilder& builder) {
@@ -72,6 +84,7 @@ void add_found_cases(CaseBuilder& builder) {
   add_lanes_beyond_length(builder);
   add_gathered_lanes(builder);
   add_moved_rows(builder);
+  add_packed_rows_of_one_lane(builder);
 }
 
 }  // namespace tandem::reference

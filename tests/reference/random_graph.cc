@@ -285,9 +285,12 @@ class Generator : RandomPool {
   Tensor composition() {
     const Tensor x = any_float();
     const int axis = any_axis(x);
-    switch (random_.below(6)) {
+    switch (random_.below(8)) {
       case 0:
         return softmax(x, axis);
+      case 6:
+      case 7:
+        return attention(x);
       case 1:
         return log_softmax(x, axis);
       case 2: {
@@ -310,6 +313,41 @@ class Generator : RandomPool {
         return concat({out.h, out.c}, 1);
       }
     }
+  }
+
+  /// A product, something about its rows, and a product along these; with ends of the keys and of the queries.
+  Tensor attention(const Tensor& x) {
+    const Tensor q = with_rank(x, static_cast<int>(random_.between(2, 4)));
+    Shape shape = q.shape();
+    shape[shape.size() - 2] = random_.chance(0.2) ? q.dim(-2) : any_size();
+    if (shape.size() > 2 && random_.chance(0.3)) shape[0] = 1;
+    const Tensor k = fresh(shape, q.dtype());
+    shape.back() = any_size();
+    const Tensor v = random_.chance(0.3) ? k : fresh(shape, q.dtype());
+    Tensor scores = matmul(q, k.transpose(-2, -1)) * 0.25;
+    const int keys = scores.rank() - 1, queries = keys - 1;
+    if (random_.chance(0.2)) scores = scores + fresh({scores.dim(-1)}, q.dtype());
+    if (random_.chance(0.15)) scores = tanh(scores.flip({random_.chance(0.5) ? keys : queries}));
+    Tensor weights;
+    switch (random_.below(4)) {
+      case 0:
+        weights = softmax(scores, keys);
+        break;
+      case 1:
+        weights = softmax(scores, keys, lengths_for(scores, keys));
+        break;
+      case 2:
+        weights = scores - scores.mean({random_.chance(0.7) ? keys : queries}, true);
+        break;
+      default: {
+        const Tensor squares = scores * scores + 1;
+        weights = squares / squares.sum({keys}, true);
+      }
+    }
+    if (random_.chance(0.2)) weights = weights.limit(queries, lengths_for(weights, queries));
+    if (random_.chance(0.1)) return matmul(v.transpose(-2, -1), weights.transpose(-2, -1));
+    const Tensor result = matmul(weights, v);
+    return random_.chance(0.3) ? result.limit(queries, lengths_for(result, queries)) : result;
   }
 
   Tensor joined() {

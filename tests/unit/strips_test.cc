@@ -87,6 +87,16 @@ TEST(Strips, EqualLayersShareTheirKernel) {
   EXPECT_LE(kernels, 2);
 }
 
+TEST(Strips, AResultIsNotTheScoresOfAnother) {
+  // The second product is one of single numbers, and so none: the softmax would have the first result for its scores,
+  // which ends a chain itself. (That one has a single column, and no rows of a tile.)
+  const Schedule schedule = schedule_of([](const Tensor& q, const Tensor& k, const Tensor& v) {
+    const Tensor one = attention(q, k, v.slice(2, 0, 1))[0];
+    return std::vector{matmul(softmax(matmul(one, k.slice(2, 0, 1).transpose(1, 2)), 2), v)};
+  });
+  EXPECT_EQ(strips_of(schedule), 0);
+}
+
 TEST(Strips, RowsFollowVariables) {
   Sizes sizes;
   sizes.queries = Index::variable("t", 1, 100);
