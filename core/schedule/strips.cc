@@ -287,8 +287,9 @@ class Strips {
     return is_float(graph_.node(scores_.root).dtype) && is_float(graph_.node(weights_.root).dtype);
   }
 
-  int64_t pitch() const {
-    const int64_t lines = (shape_[axes_.column].upper() + kPitch - 1) / kPitch;
+  /// Elements between rows of a strip: the scores may have more columns than the weights use.
+  int64_t pitch(const Group& group) const {
+    const int64_t lines = (graph_.node(group.root).shape.back().upper() + kPitch - 1) / kPitch;
     return (lines | 1) * kPitch;
   }
 
@@ -303,7 +304,7 @@ class Strips {
     buffer.strides = dense_strides(node.shape);
     buffer.partial = group.is_partial(graph_.node(group.anchor == kNoNode ? group.root : group.anchor).shape.size());
     buffer.strip = Strip{};
-    buffer.slot = program_.add_slot(SlotRole::kIntermediate, buffer.dtype, rows * pitch(),
+    buffer.slot = program_.add_slot(SlotRole::kIntermediate, buffer.dtype, rows * pitch(group),
                                     concat("strip for ", graph_.node(result_.root).origin));
     return buffer;
   }
@@ -325,10 +326,10 @@ class Strips {
     std::vector<size_t> expected = axes.outer;
     std::sort(outer.begin(), outer.end());
     std::sort(expected.begin(), expected.end());
-    for (BufferRef* buffer : {&of_scores_, &of_weights_}) {
+    for (const auto& [buffer, group] : {std::pair(&of_scores_, &scores_), std::pair(&of_weights_, &weights_)}) {
       buffer->strip->row_axis = axes_.row;
       buffer->strip->strides.assign(shape_.size(), 0);
-      buffer->strip->strides[axes_.row] = pitch();
+      buffer->strip->strides[axes_.row] = pitch(*group);
       buffer->strip->strides[axes_.column] = 1;
     }
     return outer == expected;
@@ -359,7 +360,8 @@ class Strips {
     }
     for (const size_t axis : axes_.outer)
       if (!weights_.demand_of(axis).empty()) return std::nullopt;
-    const int64_t row_bytes = pitch() * static_cast<int64_t>(size_of(of_scores_.dtype) + size_of(of_weights_.dtype));
+    const int64_t row_bytes = pitch(scores_) * static_cast<int64_t>(size_of(of_scores_.dtype)) +
+                              pitch(weights_) * static_cast<int64_t>(size_of(of_weights_.dtype));
     const int64_t fewest = std::min(kFewestRows, shape_[axes_.row].upper());
     const int64_t rows = std::min(std::max<int64_t>(result_axes.tile.rows, fewest), kStripBytes / row_bytes);
     if (rows < fewest) return std::nullopt;

@@ -268,6 +268,10 @@ void add_attention(CaseBuilder& builder) {
     const Tensor own = scores(q, k);
     return std::vector{matmul(softmax(own - own.pad({{0, 0}, {0, 0}, {1, 0}, {0, 0}}).slice(2, 0, 13), -1), v)};
   });
+  add("shares of a row of which few are used", [&](T q, T k, T v) {
+    const Tensor own = exp(scores(q, k));
+    return std::vector{matmul((own / own.sum({3}, true)).slice(3, 2, 7) + own.slice(3, 16, 21), v.slice(2, 0, 5))};
+  });
   add("scores backwards", [&](T q, T k, T v) { return std::vector{matmul(softmax(scores(q, k).flip({3}), -1), v)}; });
   add("queries backwards", [&](T q, T k, T v) { return std::vector{matmul(softmax(scores(q, k).flip({2}), -1), v)}; });
   add("squares over their sum", [&](T q, T k, T v) {

@@ -64,6 +64,22 @@ TEST(Strips, AttentionIsOneKernelAndHasNoMatrixOfScores) {
   }
 }
 
+TEST(Strips, HoldAllScoresOfARowOfWhichFewAreUsed) {
+  const Schedule schedule = schedule_of([](const Tensor& q, const Tensor& k, const Tensor& v) {
+    const Tensor own = exp(scores(q, k));
+    const Tensor few = (own / own.sum({2}, true)).slice(2, 0, 9) + own.slice(2, 9, 18);
+    return std::vector{matmul(few, v.slice(1, 0, 9))};
+  });
+  ASSERT_EQ(strips_of(schedule), 1);
+  const Kernel& kernel = schedule.program.kernels[schedule.program.step_calls.back().kernel];
+  std::vector<int64_t> local;
+  for (const BufferParameter& buffer : kernel.buffers)
+    if (buffer.access == Access::kLocal) local.push_back(buffer.elements.constant());
+  ASSERT_EQ(local.size(), 2u);
+  EXPECT_GE(local[0], 4 * 61);
+  EXPECT_LT(local[1], local[0]);
+}
+
 TEST(Strips, TheWorkOfAttentionIsThatOfItsThreeParts) {
   const Schedule schedule = schedule_of(attention);
   const int64_t elements = 3 * 37 * 61;
