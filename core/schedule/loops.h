@@ -32,6 +32,8 @@ struct KernelContext {
   explicit KernelContext(const ProgramBuilder& program)
       : lowerer(*program.module.graph, program.buffers, program.slot_elements, builder, program.options.capabilities,
                 program.options.numerics) {}
+  KernelContext(const KernelContext&) = delete;
+  KernelContext& operator=(const KernelContext&) = delete;
 };
 
 /// Computes a few rows of a group's result inside a kernel that others write into too.

@@ -14,8 +14,7 @@ class ReduceLowering {
         target_(target),
         graph_(*program.module.graph),
         anchor_(graph_.node(group.anchor)),
-        lowerer_(graph_, program.buffers, program.slot_elements, builder_, program.options.capabilities,
-                 program.options.numerics) {
+        kernel_(program) {
     choose_loops(order);
   }
 
@@ -160,8 +159,9 @@ class ReduceLowering {
   const BufferRef& target_;
   const Graph& graph_;
   const Node& anchor_;
-  KernelBuilder builder_;
-  ValueLowerer lowerer_;
+  KernelContext kernel_;
+  KernelBuilder& builder_ = kernel_.builder;
+  ValueLowerer& lowerer_ = kernel_.lowerer;
   std::optional<size_t> vector_axis_;
   std::vector<size_t> outer_;
 };

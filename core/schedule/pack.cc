@@ -56,8 +56,7 @@ class Packer {
         space_(space),
         vector_axis_(vector_axis),
         lanes_(lanes),
-        lowerer_(*program.module.graph, program.buffers, program.slot_elements, builder_, program.options.capabilities,
-                 program.options.numerics),
+        kernel_(program),
         at_(shape.size(), 0) {}
 
   void run(const std::string& origin) {
@@ -200,8 +199,9 @@ class Packer {
   const Shape& space_;
   const size_t vector_axis_;
   const int lanes_;
-  KernelBuilder builder_;
-  ValueLowerer lowerer_;
+  KernelContext kernel_;
+  KernelBuilder& builder_ = kernel_.builder;
+  ValueLowerer& lowerer_ = kernel_.lowerer;
   ValueId zero_ = kNoValue;
   std::vector<Index> at_;  ///< Subscript in the copy; its last axis, the column, comes when it is written.
   Index live_ = 0;         ///< Columns of the panel that exist.

@@ -22,8 +22,7 @@ class Copy {
         graph_(*program.module.graph),
         root_(node),
         shape_(graph_.node(group && group->anchor != kNoNode ? group->anchor : node).shape),
-        lowerer_(graph_, program.buffers, program.slot_elements, builder_, program.options.capabilities,
-                 program.options.numerics),
+        kernel_(program),
         index_(shape_.size(), 0) {
     order_axes();
   }
@@ -104,8 +103,9 @@ class Copy {
   const Graph& graph_;
   const NodeId root_;
   const Shape& shape_;  ///< Of the loops that write the buffer.
-  KernelBuilder builder_;
-  ValueLowerer lowerer_;
+  KernelContext kernel_;
+  KernelBuilder& builder_ = kernel_.builder;
+  ValueLowerer& lowerer_ = kernel_.lowerer;
   BufferRef target_;
   std::vector<Index> index_;
   std::vector<size_t> order_;
