@@ -33,15 +33,14 @@ class Scheduler {
       builder_.buffers.emplace(group.root, target);
     };
     // What becomes a strip waits for the group that reads it.
-    const std::vector<StripChain> chains = find_strip_chains(module_, schedule_.groups);
+    const std::vector<std::optional<StripChain>> chains = find_strip_chains(module_, schedule_.groups);
     std::vector<bool> waits(schedule_.groups.size(), false);
-    for (const StripChain& chain : chains) waits[chain.scores] = waits[chain.weights] = true;
+    for (const auto& chain : chains)
+      if (chain) waits[chain->scores] = waits[chain->weights] = true;
     for (size_t i = 0; i < schedule_.groups.size(); i++) {
-      Group& group = schedule_.groups[i];
       if (waits[i]) continue;
-      for (const StripChain& chain : chains)
-        if (chain.result == i) join(chain, lower);
-      lower(group);
+      if (chains[i]) join(*chains[i], schedule_.groups[i], lower);
+      lower(schedule_.groups[i]);
     }
     for (size_t i = 0; i < module_.outputs.size(); i++) {
       const NodeId output = module_.outputs[i];
@@ -90,15 +89,15 @@ class Scheduler {
   }
 
   /// Makes strips of the groups that the chain's result reads, or lowers them on their own.
-  void join(const StripChain& chain, const std::function<void(const Group&)>& lower) {
-    std::vector<Group>& groups = schedule_.groups;
+  void join(const StripChain& chain, Group& result, const std::function<void(const Group&)>& lower) {
+    const Group& scores = schedule_.groups[chain.scores];
+    const Group& weights = schedule_.groups[chain.weights];
     const auto layout = [&](const Group& group) { return layout_of(group).target; };
-    auto joined = join_strips(builder_, groups[chain.scores], groups[chain.weights], groups[chain.result], layout);
-    if (joined) {
-      groups[chain.result] = std::move(*joined);
+    if (auto joined = join_strips(builder_, scores, weights, result, layout)) {
+      result = std::move(*joined);
     } else {
-      lower(groups[chain.scores]);
-      lower(groups[chain.weights]);
+      lower(scores);
+      lower(weights);
     }
   }
 

@@ -127,86 +127,109 @@ class Strips {
     const ContractAxes axes = choose_contract_axes(program_, result_, &target);
     TANDEM_CHECK(find_axes(axes), "a chain that was joined has loops that match");
     hide_strips();
-    KernelContext kernel(program_);
-    const auto scores = rows_of_contract(program_, scores_, of_scores_, kernel);
+    Emission emission(program_);
+    ValueLowerer& lowerer = emission.kernel.lowerer;
+    emission.scores = rows_of_contract(program_, scores_, of_scores_, emission.kernel);
     show(scores_, of_scores_);
-    const auto weights = rows_of_map(program_, weights_, of_weights_, axes_.row, kernel);
+    emission.weights = rows_of_map(program_, weights_, of_weights_, axes_.row, emission.kernel);
     show(weights_, of_weights_);
-    const auto result = rows_of_contract(program_, result_, target, kernel);
-    KernelBuilder& builder = kernel.builder;
-    const Index& rows = shape_[axes_.row];
-    const int tile_rows = result_.tile_rows;
-    const Index tiles = ceil_div(rows, tile_rows);
-    Index range = tiles;
-    for (const size_t axis : axes_.outer) range *= shape_[axis];
-    const Index item = builder.open_range(range);
-    const Index first = floor_mod(item, divisor(tiles)) * tile_rows;
-    Index rest = floor_div(item, divisor(tiles));
-    std::vector<Index> index(shape_.size(), 0);
-    for (size_t i = axes_.outer.size(); i-- > 0;) {
-      index[axes_.outer[i]] = floor_mod(rest, divisor(shape_[axes_.outer[i]]));
-      rest = floor_div(rest, divisor(shape_[axes_.outer[i]]));
-    }
-    /// Everything for so many rows from `base` on; those at `end` and beyond repeat the last one before it.
-    const auto emit = [&](const Index& base, int count, const std::optional<Index>& end) {
-      const auto row_at = [&](const Index& place) {
-        if (!end) return base + place;
-        const ValueId number = builder.index_value(Scalar::kI32, min(base + place, *end - 1));
-        return builder.as_index(number, 0, rows.upper() - 1);
-      };
-      std::vector<Index> of_tile;
-      std::vector<std::pair<Index, Index>> places;
-      for (int row = 0; row < count; row++) {
-        of_tile.push_back(row_at(row));
-        places.emplace_back(of_tile.back(), row);
-      }
-      kernel.lowerer.set_rows(places);
-      std::vector<Index> at = index;
-      at[axes_.row] = of_tile[0];
-      hide_strips();
-      scores->emit(at, of_tile);
-      show(scores_, of_scores_);
-      const Index place = builder.open_loop(0, count);
-      at[axes_.row] = row_at(place);
-      kernel.lowerer.set_rows({{at[axes_.row], place}});
-      weights->emit(at, {at[axes_.row]});
-      builder.close_loop();
-      show(weights_, of_weights_);
-      kernel.lowerer.set_rows(places);
-      at[axes_.row] = of_tile[0];
-      result->emit(in_result(at), of_tile);
-    };
-    const Index seen = kernel.lowerer.end_of_demand(result_.demand_of(*axes.row_axis), in_result(index), rows);
-    const Index whole = floor_div(seen, tile_rows) * tile_rows;
-    const Index left = seen - whole;
-    const auto emit_rest = [&] {
-      if (left.is_constant()) return emit(first, static_cast<int>(left.constant()), std::nullopt);
-      const int small = (tile_rows + 1) / 2;
-      const Index base = builder.open_loop(first, seen, small);
-      emit(base, small, seen);
-      builder.close_loop();
-    };
-    if (left.is(0)) {
-      emit(first, tile_rows, std::nullopt);
-    } else if (whole.upper() == 0) {
-      emit_rest();
-    } else {
-      builder.open_if(builder.binary(Opcode::kLess, builder.index_value(Scalar::kI32, first),
-                                     builder.index_value(Scalar::kI32, whole)));
-      emit(first, tile_rows, std::nullopt);
-      builder.open_else();
-      emit_rest();
-      builder.close_if();
-    }
-    const auto products = [&](const Group& group) {
-      return maximum_elements(graph_.node(graph_.node(group.anchor).operands[0]).shape);
-    };
-    Kernel made = builder.finish(concat(kernel_name(program_, result_), "_strips_", text(axes.tile)),
-                                 2 * (products(scores_) + products(result_)));
-    program_.add_call(Phase::kStep, std::move(made), kernel.lowerer.slots(), graph_.node(result_.root).origin);
+    emission.result = rows_of_contract(program_, result_, target, emission.kernel);
+    const Index first = open_range(emission);
+    const AxisDemand& demand = result_.demand_of(*axes.row_axis);
+    emit_rows(emission, first, lowerer.end_of_demand(demand, in_result(emission.index), shape_[axes_.row]));
+    Kernel made = emission.kernel.builder.finish(concat(kernel_name(program_, result_), "_strips_", text(axes.tile)),
+                                                 2 * (products(scores_) + products(result_)));
+    program_.add_call(Phase::kStep, std::move(made), lowerer.slots(), graph_.node(result_.root).origin);
   }
 
  private:
+  /// The kernel while it is made.
+  struct Emission {
+    KernelContext kernel;
+    std::unique_ptr<RowLowering> scores, weights, result;
+    std::vector<Index> index;  ///< Subscript of the weights; those of rows and columns don't matter.
+
+    explicit Emission(const ProgramBuilder& program) : kernel(program) {}
+  };
+
+  /// The range runs through the outer axes and, inside them, the tiles. Returns the first row of the tile.
+  Index open_range(Emission& emission) const {
+    const Index tiles = ceil_div(shape_[axes_.row], result_.tile_rows);
+    Index range = tiles;
+    for (const size_t axis : axes_.outer) range *= shape_[axis];
+    const Index item = emission.kernel.builder.open_range(range);
+    const Index first = floor_mod(item, divisor(tiles)) * result_.tile_rows;
+    Index rest = floor_div(item, divisor(tiles));
+    emission.index.assign(shape_.size(), 0);
+    for (size_t i = axes_.outer.size(); i-- > 0;) {
+      const Index extent = divisor(shape_[axes_.outer[i]]);
+      emission.index[axes_.outer[i]] = floor_mod(rest, extent);
+      rest = floor_div(rest, extent);
+    }
+    return first;
+  }
+
+  /// A tile from `first` on: a whole one, or what is left of the rows that are seen.
+  void emit_rows(Emission& emission, const Index& first, const Index& seen) {
+    KernelBuilder& builder = emission.kernel.builder;
+    const int tile_rows = result_.tile_rows;
+    const Index whole = floor_div(seen, tile_rows) * tile_rows;
+    if (same(whole, seen)) return emit_tile(emission, first, tile_rows, std::nullopt);
+    if (whole.upper() == 0) return emit_rest(emission, first, seen, seen - whole);
+    builder.open_if(builder.binary(Opcode::kLess, builder.index_value(Scalar::kI32, first),
+                                   builder.index_value(Scalar::kI32, whole)));
+    emit_tile(emission, first, tile_rows, std::nullopt);
+    builder.open_else();
+    emit_rest(emission, first, seen, seen - whole);
+    builder.close_if();
+  }
+
+  /// What is left of a number that isn't constant goes in smaller tiles.
+  void emit_rest(Emission& emission, const Index& first, const Index& seen, const Index& left) {
+    if (left.is_constant()) return emit_tile(emission, first, static_cast<int>(left.constant()), std::nullopt);
+    const int small = (result_.tile_rows + 1) / 2;
+    const Index base = emission.kernel.builder.open_loop(first, seen, small);
+    emit_tile(emission, base, small, seen);
+    emission.kernel.builder.close_loop();
+  }
+
+  /// Everything for so many rows from `base` on; those at `end` and beyond repeat the last one before it.
+  void emit_tile(Emission& emission, const Index& base, int count, const std::optional<Index>& end) {
+    KernelBuilder& builder = emission.kernel.builder;
+    ValueLowerer& lowerer = emission.kernel.lowerer;
+    const auto row_at = [&](const Index& place) {
+      if (!end) return base + place;
+      const ValueId number = builder.index_value(Scalar::kI32, min(base + place, *end - 1));
+      return builder.as_index(number, 0, shape_[axes_.row].upper() - 1);
+    };
+    std::vector<Index> rows;
+    std::vector<std::pair<Index, Index>> places;
+    for (int row = 0; row < count; row++) {
+      rows.push_back(row_at(row));
+      places.emplace_back(rows.back(), row);
+    }
+    std::vector<Index> index = emission.index;
+    index[axes_.row] = rows[0];
+    lowerer.set_rows(places);
+    hide_strips();
+    emission.scores->emit(index, rows);
+    show(scores_, of_scores_);
+    const Index place = builder.open_loop(0, count);
+    const Index row = row_at(place);
+    index[axes_.row] = row;
+    lowerer.set_rows({{row, place}});
+    emission.weights->emit(index, {row});
+    builder.close_loop();
+    show(weights_, of_weights_);
+    index[axes_.row] = rows[0];
+    lowerer.set_rows(std::move(places));
+    emission.result->emit(in_result(index), rows);
+  }
+
+  int64_t products(const Group& group) const {
+    return maximum_elements(graph_.node(graph_.node(group.anchor).operands[0]).shape);
+  }
+
   /// A strip can be read when it is shown. While it is made, it isn't: its group would load what it should compute.
   void show(const Group& group, const BufferRef& strip) { program_.buffers.insert_or_assign(group.root, strip); }
   void hide_strips() {
@@ -386,13 +409,10 @@ class Strips {
 
 }  // namespace
 
-std::vector<StripChain> find_strip_chains(const GraphModule& module, const std::vector<Group>& groups) {
+std::vector<std::optional<StripChain>> find_strip_chains(const GraphModule& module, const std::vector<Group>& groups) {
   const Graph& graph = *module.graph;
   const Readers readers(graph, groups);
-  std::vector<StripChain> chains;
-  const auto ends_chain = [&](size_t group) {
-    return std::any_of(chains.begin(), chains.end(), [&](const StripChain& chain) { return chain.result == group; });
-  };
+  std::vector<std::optional<StripChain>> chains(groups.size());
   for (size_t i = 0; i < groups.size(); i++) {
     const Group& result = groups[i];
     if (result.form != Form::kContract || result.prepare) continue;
@@ -400,13 +420,11 @@ std::vector<StripChain> find_strip_chains(const GraphModule& module, const std::
       const std::optional<size_t> weights = readers.group_of(below_views(graph, operand));
       if (!weights || !is_between(groups[*weights], Form::kMap) || !groups[*weights].row_statistics) continue;
       if (!readers.only_one_reads(*weights, i) || readers.reads_of(result.root, operand).count(*weights) > 0) continue;
-      std::optional<size_t> scores;
+      // What ends a chain itself has strips of its own.
       for (const size_t read : readers.reads_of(groups[*weights].root, kNoNode))
-        if (is_between(groups[read], Form::kContract) && readers.only_one_reads(read, *weights) && !ends_chain(read))
-          scores = read;
-      if (!scores) continue;
-      chains.push_back({*scores, *weights, i});
-      break;
+        if (is_between(groups[read], Form::kContract) && readers.only_one_reads(read, *weights) && !chains[read])
+          chains[i] = StripChain{read, *weights};
+      if (chains[i]) break;
     }
   }
   return chains;

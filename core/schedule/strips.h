@@ -13,11 +13,11 @@ namespace tandem {
 /// of one register tile: what passes between them is a strip of so many rows, which stays in the cache, and the matrix
 /// of scores never exists. Each number is computed as it is without strips, with the same bits.
 struct StripChain {
-  size_t scores = 0, weights = 0, result = 0;  ///< Numbers of the groups.
+  size_t scores = 0, weights = 0;  ///< Numbers of the groups before the result.
 };
 
-/// The chains that the graph has; whether strips serve them, join_strips decides.
-std::vector<StripChain> find_strip_chains(const GraphModule& module, const std::vector<Group>& groups);
+/// For each group the chain whose result it is; whether strips serve it, join_strips decides.
+std::vector<std::optional<StripChain>> find_strip_chains(const GraphModule& module, const std::vector<Group>& groups);
 
 /// The group of the result, with the other two as its strips; nothing when the loops don't fit together, or when the
 /// strips are too long for the cache. What the groups read must have its buffers. `layout` gives the buffer of the

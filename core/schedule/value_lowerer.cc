@@ -213,8 +213,8 @@ ValueId ValueLowerer::load(const BufferRef& source, const std::vector<Index>& in
 }
 
 ValueId ValueLowerer::load_pair(const BufferRef& source, const std::vector<Index>& index) {
-  const Index offset = offset_in(source, index);
   TANDEM_CHECK(!source.strip, "strips are not read in pairs");
+  const Index offset = flat_offset(index, source.strides);
   TANDEM_CHECK(size_of(source.dtype) == 2 && floor_mod(offset, 2).is(0) && !varies(offset),
                concat("no pair of ", name_of(source.dtype), " lies at ", offset.text()));
   return builder_.load(pair_buffer_number(source.slot), floor_div(offset, 2), 1);
