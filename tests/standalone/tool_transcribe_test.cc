@@ -26,7 +26,7 @@ class Transcribe : public testing::Tool {
  protected:
   /// The folder of a model: weights and configuration of a golden file, and the characters of the published models.
   std::string write_model(const std::string& name, const GigaAmGolden& golden) const {
-    std::filesystem::create_directory(folder_ / name);
+    std::filesystem::create_directory(path(name));
     std::vector<WeightTensor> weights;
     for (const WeightTensor& tensor : golden.file.tensors())
       if (tensor.name.starts_with("encoder.") || tensor.name.starts_with("head.")) weights.push_back(tensor);

@@ -10,6 +10,7 @@
 
 #include "native/weight_files.h"
 #include "tests/support/golden.h"
+#include "tests/support/temporary_folder.h"
 
 namespace tandem::testing {
 
@@ -25,17 +26,7 @@ struct Outcome {
 /// Runs the tool as a user does: as a process with arguments, files and pipes, in a folder that is removed at the end.
 class Tool : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tandem-tool-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_.path(name); }
   void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
   static std::string read(const std::string& file) {
     std::ifstream stream(file);
@@ -68,7 +59,7 @@ class Tool : public ::testing::Test {
     EXPECT_EQ(outcome.error.rfind("tandem: ", 0), 0u) << outcome.error;
   }
 
-  std::filesystem::path folder_;
+  const TemporaryFolder folder_{"tool"};
 };
 
 /// The clip `id` of a golden file.

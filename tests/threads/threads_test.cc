@@ -16,6 +16,7 @@
 #include "core/backend/registry.h"
 #include "core/jit/wrapper.h"
 #include "core/tensor/nn.h"
+#include "tests/support/temporary_folder.h"
 
 namespace tandem {
 namespace {
@@ -128,19 +129,16 @@ void in_parallel(const std::function<void(int thread)>& work) {
 }
 
 /// Each test has a cache of its own, empty at first.
-class Threads : public testing::Test {
+class Threads : public ::testing::Test {
  protected:
   Threads() {
-    std::string pattern = (fs::temp_directory_path() / "tandem-threads-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-    ::setenv("TANDEM_CACHE_DIR", folder_.c_str(), 1);
+    ::setenv("TANDEM_CACHE_DIR", folder_.path().c_str(), 1);
     ::unsetenv("TANDEM_CACHE");
     ::unsetenv("TANDEM_CACHE_MAX_BYTES");
     register_backends();
   }
-  ~Threads() override { fs::remove_all(folder_); }
 
-  std::string folder_;
+  const testing::TemporaryFolder folder_{"threads"};
 };
 
 // Stays the first test of the file: the compiler is loaded once per process.
@@ -188,7 +186,7 @@ TEST_F(Threads, ACacheThatIsFullIsTrimmedUnderReaders) {
     }
   });
   uintmax_t bytes = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(folder_))
+  for (const auto& entry : fs::recursive_directory_iterator(folder_.path()))
     if (entry.is_regular_file()) bytes += entry.file_size();
   EXPECT_LE(bytes, 20000u);
 }
@@ -206,8 +204,8 @@ TEST_F(Threads, AFailureStaysWithItsThread) {
   });
 }
 
-class ThreadsOfBackend : public Threads, public testing::WithParamInterface<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Backends, ThreadsOfBackend, testing::Values("native", "interpreter"));
+class ThreadsOfBackend : public Threads, public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Backends, ThreadsOfBackend, ::testing::Values("native", "interpreter"));
 
 TEST_P(ThreadsOfBackend, ReplicasRunSideBySide) {
   std::vector<Layer> layers;

@@ -14,6 +14,7 @@
 #include "core/base/text.h"
 #include "core/kernel/builder.h"
 #include "tests/support/native_kernels.h"
+#include "tests/support/temporary_folder.h"
 
 namespace tandem {
 namespace {
@@ -22,15 +23,9 @@ namespace fs = std::filesystem;
 
 class ClangCache : public ::testing::Test {
  protected:
-  ClangCache() {
-    std::string pattern = (fs::temp_directory_path() / "tandem-cache-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~ClangCache() override { fs::remove_all(folder_); }
-
   std::unique_ptr<ClangBackend> backend(const std::string& plugin = "") const {
     ClangBackendOptions options = ClangBackendOptions::from_environment();
-    options.cache_folder = folder_;
+    options.cache_folder = folder_.path();
     options.compiler_plugin = plugin.empty() ? options.compiler_plugin : plugin;
     return make_clang_backend(options);
   }
@@ -57,12 +52,12 @@ class ClangCache : public ::testing::Test {
   }
   std::vector<fs::path> objects() const {
     std::vector<fs::path> paths;
-    for (const auto& entry : fs::recursive_directory_iterator(folder_))
+    for (const auto& entry : fs::recursive_directory_iterator(folder_.path()))
       if (entry.is_regular_file()) paths.push_back(entry.path());
     return paths;
   }
 
-  std::string folder_;
+  const testing::TemporaryFolder folder_{"cache"};
 };
 
 TEST(Sha256Test, GivesThePublishedDigests) {
@@ -114,7 +109,7 @@ TEST_F(ClangCache, DamagedEntriesAreCompiledAgain) {
 TEST_F(ClangCache, ValidChecksumOfSomethingElseIsCompiledAgain) {
   compile_and_run(*backend());
   const std::string key = objects().at(0).stem().string();
-  ObjectCache cache(folder_, 1 << 20);
+  ObjectCache cache(folder_.path(), 1 << 20);
   cache.store(key, std::vector<uint8_t>(200, 7));
   EXPECT_EQ(compile_and_run(*backend()).compiled_units, 1);
   EXPECT_EQ(compile_and_run(*backend()).compiled_units, 0);
@@ -122,12 +117,12 @@ TEST_F(ClangCache, ValidChecksumOfSomethingElseIsCompiledAgain) {
 
 TEST_F(ClangCache, UnusableFoldersAreReportedAndLeftAlone) {
   // A file where the folder should be, and a folder that others may write to.
-  std::ofstream(folder_ + "/file") << "x";
-  ObjectCache blocked(folder_ + "/file", 1 << 20);
+  std::ofstream(folder_.path("file")) << "x";
+  ObjectCache blocked(folder_.path("file"), 1 << 20);
   EXPECT_FALSE(blocked.usable());
   EXPECT_NE(blocked.warning().find("TANDEM_CACHE_DIR"), std::string::npos) << blocked.warning();
-  fs::create_directories(folder_ + "/objects-v1");
-  fs::permissions(folder_ + "/objects-v1", fs::perms::all);
+  fs::create_directories(folder_.path("objects-v1"));
+  fs::permissions(folder_.path("objects-v1"), fs::perms::all);
   auto open_to_all = backend();
   EXPECT_NE(open_to_all->cache_warning().find("written by others"), std::string::npos) << open_to_all->cache_warning();
   EXPECT_EQ(compile_and_run(*open_to_all).compiled_units, 1);
@@ -136,7 +131,7 @@ TEST_F(ClangCache, UnusableFoldersAreReportedAndLeftAlone) {
 }
 
 TEST_F(ClangCache, ForgetsWhatWasUsedLongestAgo) {
-  ObjectCache cache(folder_, 3000);
+  ObjectCache cache(folder_.path(), 3000);
   const auto key = [](int i) { return std::string(63, 'a') + static_cast<char>('0' + i); };
   for (int i = 0; i < 4; i++) {
     cache.store(key(i), std::vector<uint8_t>(900, static_cast<uint8_t>(i)));

@@ -12,6 +12,7 @@
 #include "core/models/gigaam_weights.h"
 #include "native/seeded_weights.h"
 #include "native/weight_files.h"
+#include "tests/support/temporary_folder.h"
 
 namespace tandem {
 namespace {
@@ -25,9 +26,6 @@ constexpr const char* kConfig =
 class ModelWeights : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "tandem-weights-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
     auto config = parse_gigaam_config(kConfig, "test");
     ASSERT_TRUE(config) << config.error().text();
     config_ = *config;
@@ -35,12 +33,8 @@ class ModelWeights : public ::testing::Test {
     ASSERT_TRUE(generated) << generated.error().text();
     weights_ = *generated;
   }
-  void TearDown() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
 
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_.path(name); }
   void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
 
   /// Tensor i in dtype i mod 4, all as real models have them, with the prefix where i is odd.
@@ -83,7 +77,7 @@ class ModelWeights : public ::testing::Test {
     EXPECT_NE(file.error().message.find(words), std::string::npos) << file.error().message;
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder folder_{"weights"};
   GigaAmConfig config_;
   WeightFile weights_;
   std::vector<std::vector<std::byte>> bytes_;
@@ -112,7 +106,7 @@ TEST_F(ModelWeights, AreFoundInSeveralFilesOfAllDTypesWithAndWithoutPrefix) {
 
 TEST_F(ModelWeights, OfAFolderAreItsOneFile) {
   ASSERT_TRUE(write_safetensors_file(path("model.safetensors"), weights_.tensors(), {{"config", kConfig}}));
-  const auto file = read_model_weights(folder_.string());
+  const auto file = read_model_weights(folder_.path());
   ASSERT_TRUE(file) << file.error().text();
   EXPECT_EQ(file->tensors().size(), weights_.tensors().size());
   EXPECT_TRUE(gigaam_config_of(*file));

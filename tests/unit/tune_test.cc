@@ -11,6 +11,7 @@
 #include "core/base/text.h"
 #include "core/jit/session.h"
 #include "core/tensor/nn.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/timed_backend.h"
 
 namespace tandem {
@@ -67,16 +68,10 @@ std::vector<float> run(Session& session) {
 
 class Tune : public ::testing::Test {
  protected:
-  Tune() {
-    std::string pattern = (fs::temp_directory_path() / "tandem-tune-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~Tune() override { fs::remove_all(folder_); }
-
   /// The native backend with a cache of this test alone.
   std::shared_ptr<Backend> native() const {
     ClangBackendOptions options = ClangBackendOptions::from_environment();
-    options.cache_folder = folder_;
+    options.cache_folder = folder_.path();
     options.threads = 1;
     return make_clang_backend(options);
   }
@@ -107,7 +102,7 @@ class Tune : public ::testing::Test {
     return tiles;
   }
 
-  std::string folder_;
+  const testing::TemporaryFolder folder_{"tune"};
   std::string text_;
 };
 
@@ -120,7 +115,7 @@ TEST_F(Tune, TheFastestTileIsPlannedWithAndKept) {
   {
     PrepareConfig look = on(std::make_shared<test::TimedBackend>(native(), [](const std::string&) { return 1e-3; }));
     EXPECT_EQ(kernels_of(prepared(look)), heuristic);
-    fs::remove_all(folder_);
+    fs::remove_all(folder_.path());
   }
   const std::vector<std::string> tiles = candidates();
   ASSERT_GT(tiles.size(), 3u);
@@ -152,7 +147,7 @@ TEST_F(Tune, DamagedFilesAreMeasuredAnew) {
   prepared(on(timed("0x0")));
   const std::vector<std::string> tiles = candidates();
   for (const bool truncate : {false, true}) {
-    for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
+    for (const auto& entry : fs::recursive_directory_iterator(folder_.path())) {
       if (!entry.is_regular_file()) continue;
       if (truncate) {
         fs::resize_file(entry.path(), entry.file_size() - 1);
@@ -188,7 +183,7 @@ TEST_F(Tune, ReproducibleBitsAreThoseOfEveryTile) {
   const std::vector<std::string> tiles = candidates();
   ASSERT_GT(tiles.size(), 3u);
   for (size_t i = 1; i < tiles.size(); i++) {
-    fs::remove_all(folder_);
+    fs::remove_all(folder_.path());
     Session tuned = prepared(on(timed(tiles[i]), Numerics::kReproducible));
     ASSERT_THAT(kernels_of(tuned), HasSubstr("_tile_" + tiles[i]));
     EXPECT_EQ(run(tuned), expected) << tiles[i];
@@ -221,7 +216,7 @@ TEST_F(Tune, APlanThatCannotBeHadWithItsTilesHasTheHeuristics) {
   prepared(on(timed("0x0")));
   const std::string wanted = candidates().back();
   for (const bool compiling : {false, true}) {
-    fs::remove_all(folder_);
+    fs::remove_all(folder_.path());
     const auto backend = timed(wanted);
     (compiling ? backend->failing_compilation : backend->failing_allocation) = 2;
     EXPECT_EQ(kernels_of(prepared(on(backend))), heuristic);

@@ -12,6 +12,7 @@
 #include "backends/wasm/node/runner_process.h"
 #include "core/base/text.h"
 #include "tests/support/kernel_runner.h"
+#include "tests/support/temporary_folder.h"
 
 namespace tandem {
 namespace {
@@ -33,15 +34,8 @@ const char* const kDouble = R"(kernel "double" {
 class FakeNode {
  public:
   explicit FakeNode(const std::string& script) {
-    char pattern[] = "/tmp/tandem-node-XXXXXX";
-    folder_ = ::mkdtemp(pattern);
-    path_ = folder_ + "/node";
     std::ofstream(path_) << script;
     ::chmod(path_.c_str(), 0700);
-  }
-  ~FakeNode() {
-    ::unlink(path_.c_str());
-    ::rmdir(folder_.c_str());
   }
   NodeBackendOptions options() const {
     NodeBackendOptions options;
@@ -51,7 +45,8 @@ class FakeNode {
   }
 
  private:
-  std::string folder_, path_;
+  const testing::TemporaryFolder folder_{"node"};
+  const std::string path_ = folder_.path("node");
 };
 
 std::string error_of(const NodeBackendOptions& options) {
