@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "native/built_in_models.h"
 #include "native/command.h"
+#include "native/model_weights.h"
 #include "native/read_files.h"
 #include "native/tool_options.h"
 #include "native/weight_files.h"
@@ -73,7 +74,7 @@ struct RunCommand {
     if (weights.empty()) return found.takes_weights_from_inputs;
     std::error_code ignored;
     return std::filesystem::equivalent(weights, inputs, ignored) ||
-           std::filesystem::equivalent(std::filesystem::path(weights) / "model.safetensors", inputs, ignored);
+           std::filesystem::equivalent(std::filesystem::path(weights) / kModelFileName, inputs, ignored);
   }
 };
 

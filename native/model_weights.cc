@@ -22,7 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kIndexName = "model.safetensors.index.json";
-constexpr const char* kFileName = "model.safetensors";
 
 /// Takes the pages of some bytes of a mapped file out of memory; whoever looks at them again has them read again. Only
 /// whole pages: what shares one with others stays.
@@ -85,10 +84,11 @@ Result<ByteSource> map_descriptor(int file, const std::string& origin) {
 Result<WeightFile> read_model_weights(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
-    for (const char* name : {kIndexName, kFileName})
+    for (const char* name : {kIndexName, kModelFileName})
       if (const fs::path file = fs::path(path) / name; fs::exists(file, ignored))
         return read_model_weights(file.string());
-    return fail(ErrorCode::kNotFound, concat("the folder ", path, " has neither ", kIndexName, " nor ", kFileName));
+    return fail(ErrorCode::kNotFound,
+                concat("the folder ", path, " has neither ", kIndexName, " nor ", kModelFileName));
   }
   if (fs::path(path).extension() == ".json") return read_index(path);
   // Pipes and the like can't be mapped.

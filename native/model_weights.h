@@ -6,6 +6,9 @@
 
 namespace tandem {
 
+/// Name of the weights in the folder of a model.
+inline constexpr const char* kModelFileName = "model.safetensors";
+
 /// Reads the weights of a large model: a safetensors (or ONNX) file, the JSON index of a model in several safetensors
 /// files (`weight_map`, as Hugging Face writes it), or a folder with `model.safetensors.index.json` or
 /// `model.safetensors`. The files are mapped, not copied: pages are read when they are used, and they must not be
