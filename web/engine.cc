@@ -3,7 +3,6 @@
 #include <emscripten/heap.h>
 #include <malloc.h>
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -70,8 +69,7 @@ TANDEM_EXPORT int tandem_loaded_modules() { return tandem::loaded_module_count()
 
 /// How many tiles are known.
 TANDEM_EXPORT int tandem_tile_count() {
-  const std::string known = tandem::web::engine_backend()->measurements()->text();
-  return static_cast<int>(std::count(known.begin(), known.end(), '\n'));
+  return static_cast<int>(tandem::web::engine_backend()->measurements()->count());
 }
 /// All of them; stands until the next call of this function.
 TANDEM_EXPORT const char* tandem_tiles() {

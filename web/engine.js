@@ -319,17 +319,21 @@ export class Engine {
 
   /** How a plan is made, as a number: what numericsOf gives, and 2 when it is tuned. */
   modeOf(options) {
-    return this.numericsOf(options) + (flagOf('tune', options.tune ?? this.#tune) ? 2 : 0);
+    return this.numericsOf(options) + (this.#tunes(options) ? 2 : 0);
+  }
+
+  #tunes(options) {
+    return flagOf('tune', options.tune ?? this.#tune);
   }
 
   /** For a plan that is tuned: the tiles that were kept are known afterwards. */
   async readTiles(options) {
-    if (options.tune ?? this.#tune) await this.#tiles.read();
+    if (this.#tunes(options)) await this.#tiles.read();
   }
 
   /** A plan was made: what tuning found for it is kept. */
   keepTiles(options) {
-    if (options.tune ?? this.#tune) this.#tiles.keep();
+    if (this.#tunes(options)) this.#tiles.keep();
   }
 
   isaOf(options) {
@@ -370,7 +374,7 @@ export async function createEngine(given) {
     );
   }
   const engine = new Engine(module, maximum, options);
-  if (options.tune) await engine.readTiles(options);
+  await engine.readTiles(options);
   if (options.warmUp !== false) engine.warmUp();
   return engine;
 }

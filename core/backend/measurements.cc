@@ -21,6 +21,11 @@ void Measurements::keep(const std::string& key, const std::string& value) {
   known_[key] = value;
 }
 
+size_t Measurements::count() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return known_.size();
+}
+
 std::string Measurements::text() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::string out;

@@ -22,6 +22,8 @@ class Measurements {
   virtual std::optional<std::string> find(const std::string& key);
   virtual void keep(const std::string& key, const std::string& value);
 
+  /// How much is in memory.
+  size_t count() const;
   /// Everything that is in memory, a line each: key, tab, value. Neither may have tabs or newlines.
   std::string text() const;
   /// Adds what `text` gave to what is known. Lines without exactly one tab are passed over.
