@@ -72,8 +72,7 @@ struct CommandTimes {
 /// The real-time factor on standard error; nothing when there was no sound. `dots`: of target_text.
 void report_speed(const CommandTimes& times, const PrepareConfig& config, bool dots = false);
 /// Notes what is known once the target is in use: that kernels are not cached, that TANDEM_WEIGHTS_DIR lacked a file.
-/// `dots`, if known: that bf16 dot
-/// products were asked for and there are none.
+/// `dots`, if known: that bf16 dot products were asked for and there are none.
 void report_target_notes(const PrepareConfig& config, std::optional<bool> dots = std::nullopt);
 
 /// The options that `vad` and `segment` share.

@@ -185,8 +185,8 @@ export interface GigaAmOptions {
    */
   weightsDtype?: 'f32' | 'f16' | 'bf16' | 'i8' | null;
   /**
-   * What products read of values that a step computes, and what these are stored as between kernels; default: f32. bf16 takes
-   * half of their memory, and rounds.
+   * What products read of values that a step computes, and what these are stored as between kernels; default: f32. bf16
+   * rounds them as the model on a desktop with bf16 dot products does; here it saves no memory.
    */
   activations?: 'f32' | 'bf16' | null;
   /** Longest clip, 1 to 30 seconds (default): memory follows it. */
