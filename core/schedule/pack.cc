@@ -23,6 +23,10 @@ namespace {
 
 /// Elements that are read one after the other before the next column has its turn: a cache line of f32.
 constexpr int64_t kBlock = 16;
+/// The same of a constant from beyond the caches, whose columns are read a vector of them at a time: the lines of all
+/// of them are on their way at once. A block of the copy stays in the first-level cache until all columns have been
+/// there.
+constexpr int64_t kFarBlock = 64;
 /// What is read from beyond the caches comes faster in several streams.
 constexpr int kStreams = 4;
 
@@ -116,18 +120,23 @@ class Packer {
   /// Reads pieces along the axis, column after column, so that each cache line of the operand is read once.
   void transpose(size_t axis) {
     const Index& extent = shape_[axis];
-    const bool whole = extent.is_constant() && extent.constant() % kBlock == 0;
-    const Index block = builder_.open_loop(0, extent, kBlock);
-    const auto piece = [&](const Index& begin, const Index& end, bool empty) {
-      const Index column = builder_.open_loop(begin, end);
-      const Index element = builder_.open_loop(0, whole ? Index(kBlock) : min(extent - block, kBlock));
+    const bool far = maximum_elements(shape_) * static_cast<int64_t>(size_of(packed_.buffer.dtype)) >= kFarBytes;
+    const int64_t length = far ? kFarBlock : kBlock;
+    const bool whole = extent.is_constant() && extent.constant() % length == 0;
+    const Index block = builder_.open_loop(0, extent, length);
+    const auto piece = [&](const Index& begin, const Index& end, int lanes, bool empty) {
+      if (same(begin, end)) return;
+      const Index column = builder_.open_loop(begin, end, lanes);
+      const Index element = builder_.open_loop(0, whole ? Index(length) : min(extent - block, length));
       at_[axis] = block + element;
-      write(column, 1, std::nullopt, empty);
+      write(column, lanes, std::nullopt, empty);
       builder_.close_loop();
       builder_.close_loop();
     };
-    piece(0, live_, false);
-    if (!live_.is(packed_.width)) piece(live_, packed_.width, true);
+    const Index vectors_end = far ? floor_div(live_, lanes_) * lanes_ : Index(0);
+    piece(0, vectors_end, lanes_, false);
+    piece(vectors_end, live_, 1, false);
+    piece(live_, packed_.width, 1, true);
     builder_.close_loop();
   }
 

@@ -54,6 +54,13 @@ void add_products(CaseBuilder& builder) {
   const Tensor k = builder.input({1, 521}, DType::kF32, small(16));
   builder.add("linear/f32/one row, a large weight", Tolerance::kBounded,
               {linear(k, builder.weight("w", {520, 521}, DType::kF32, small(17)))});
+  // Packed a vector of columns at a time, which divides neither the columns nor the last block.
+  const Tensor some_rows = builder.input({3, 513}, DType::kF32, small(18));
+  builder.add("linear/f32/some rows, a large weight", Tolerance::kBounded,
+              {linear(some_rows, builder.weight("w", {538, 513}, DType::kF32, small(19)))});
+  const Tensor halves = builder.input({2, 1030}, DType::kF32, small(18));
+  builder.add("linear/f16/some rows, a large weight", Tolerance::kBounded,
+              {linear(halves, builder.weight("w", {538, 1030}, DType::kF16, small(19)).cast(DType::kF32))});
   const Tensor i = builder.input({1, 128}, DType::kF32, small(14));
   const Tensor j = builder.weight("w", {128, 128}, DType::kF32, small(15));
   builder.add("linear/f32/one row, residual", Tolerance::kBounded, {linear(i, j) + i});
