@@ -140,21 +140,32 @@ class Packer {
     builder_.close_loop();
   }
 
-  /// Whole vectors, then the one that the end of the columns cuts, then zeros.
+  /// Whole vectors, then the one that the end of the columns cuts, then zeros. Where columns don't lie side by side,
+  /// each lane of a vector has a subscript of its own: what is left of them takes column after column over the zeros,
+  /// in a tenth of the code.
   void copy_rows() {
-    const int lanes = operand_.constant && operand_.step[vector_axis_] != 1 ? 1 : lanes_;
+    const bool gathers = operand_.step[vector_axis_] != 1;
+    const int lanes = operand_.constant && gathers ? 1 : lanes_;
     const Index whole = floor_div(live_, lanes) * lanes;
-    Index first = builder_.open_loop(0, whole, lanes);
-    write(first, lanes, std::nullopt, false);
-    builder_.close_loop();
+    copy_columns(0, whole, lanes, false);
+    if (gathers) {
+      copy_columns(whole, packed_.width, lanes, true);
+      copy_columns(whole, live_, 1, false);
+      return;
+    }
     if (!same(whole, live_)) {
       const Index rest = live_ - whole;
       const bool opened = open_if_positive(builder_, rest);
       write(whole, lanes, rest, false);
       if (opened) builder_.close_if();
     }
-    first = builder_.open_loop(ceil_div(live_, lanes) * lanes, packed_.width, lanes);
-    write(first, lanes, std::nullopt, true);
+    copy_columns(ceil_div(live_, lanes) * lanes, packed_.width, lanes, true);
+  }
+
+  void copy_columns(const Index& begin, const Index& end, int lanes, bool empty) {
+    if (same(begin, end)) return;
+    const Index first = builder_.open_loop(begin, end, lanes);
+    write(first, lanes, std::nullopt, empty);
     builder_.close_loop();
   }
 
