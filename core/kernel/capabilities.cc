@@ -8,7 +8,8 @@ std::string_view name_of(Numerics numerics) { return numerics == Numerics::kFast
 
 std::string Capabilities::text() const {
   return concat("isa=", isa, " vector_bytes=", vector_bytes, " vector_registers=", vector_registers, " fma=", fma,
-                " half_conversion=", half_conversion, " bfloat16_dot=", bfloat16_dot, " wasm=", wasm);
+                " broadcast_loads=", broadcast_loads, " half_conversion=", half_conversion,
+                " bfloat16_dot=", bfloat16_dot, " wasm=", wasm);
 }
 
 std::optional<Capabilities> capabilities_named(std::string_view isa) {
@@ -31,7 +32,9 @@ std::optional<Capabilities> capabilities_named(std::string_view isa) {
     result.vector_bytes = 64;
     result.vector_registers = 32;
     result.fma = result.bfloat16_dot = true;
-  } else if (isa != "sse") {
+  } else if (isa == "sse") {
+    result.broadcast_loads = false;
+  } else {
     return std::nullopt;
   }
   return result;

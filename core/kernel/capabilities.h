@@ -21,6 +21,7 @@ struct Capabilities {
   int vector_bytes = 16;         ///< Width of a vector register: 16, 32 or 64.
   int vector_registers = 16;     ///< How many there are.
   bool fma = false;              ///< Fused multiply-add instructions (relaxed_madd in Wasm).
+  bool broadcast_loads = true;   ///< One instruction fills a vector with an f32 of memory; else a load and a shuffle.
   bool half_conversion = false;  ///< f16 <-> f32 instructions.
   bool bfloat16_dot = false;     ///< bf16 dot products with f32 accumulation (dot_bf16).
   bool wasm = false;             ///< 32-bit addresses; scalar code has no FMA.

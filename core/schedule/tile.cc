@@ -1,6 +1,7 @@
 #include "core/schedule/tile.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/base/text.h"
 
@@ -10,23 +11,35 @@ std::string text(const Tile& tile) { return concat(tile.rows, "x", tile.width())
 
 namespace {
 
-/// Share of the multiply-adds of whole tiles that produce outputs.
-double useful_share(int64_t size, int64_t tile) {
-  const int64_t computed = (size + tile - 1) / tile * tile;
-  return static_cast<double>(size) / static_cast<double>(computed);
+/// What a tile of so many rows and vectors takes for a step of its sums, in multiply-adds, of which a machine begins
+/// two a cycle. Without FMA too: the multiplication and the addition go to different units.
+double step_time(const Capabilities& capabilities, int element_bytes, int64_t rows, int64_t vectors) {
+  // Loads go beside the arithmetic, but for their share of the decoder. A broadcast that is a load and a shuffle takes
+  // a unit that would multiply or add; SSE has to shuffle 32 bits, and loads 64 of them into both halves.
+  const double load = 0.5, broadcast = capabilities.broadcast_loads || element_bytes == 8 ? 0.25 : 1;
+  // A sum waits for its own last step, somewhat more than four cycles: a small tile takes as long.
+  const double latency = 9;
+  const auto r = static_cast<double>(rows), v = static_cast<double>(vectors);
+  return std::max(latency, r * v + load * v + broadcast * r);
 }
 
-/// Multiply-adds per instruction slot: a tile of r rows and v vectors issues r * v of them for v vector loads and r
-/// broadcasts, and needs about eight independent accumulators to hide their latency.
-double issue_rate(int rows, int vectors) {
-  const double work = rows * vectors;
-  return work / (work + 0.5 * vectors + 0.25 * rows) * std::min(1.0, work / 8.0);
+/// What all tiles take for a step: the whole ones, and the smaller ones that the last rows and the last vectors go in.
+double time_of_tiles(const Capabilities& capabilities, int element_bytes, int64_t rows, int64_t vectors,
+                     const Tile& tile) {
+  const int64_t whole_rows = rows / tile.rows, whole_panels = vectors / tile.vectors;
+  const auto panel = [&](int64_t tile_vectors) {
+    const auto time = [&](int64_t tile_rows) {
+      return tile_rows == 0 ? 0 : step_time(capabilities, element_bytes, tile_rows, tile_vectors);
+    };
+    return tile_vectors == 0 ? 0 : static_cast<double>(whole_rows) * time(tile.rows) + time(rows % tile.rows);
+  };
+  return static_cast<double>(whole_panels) * panel(tile.vectors) + panel(vectors % tile.vectors);
 }
 
-/// A tile and what the model of a machine expects of it.
+/// A tile and the time that the model of a machine expects.
 struct RatedTile {
   Tile tile;
-  double rate;
+  double time;
 };
 
 /// All tiles of so many rows that fit, fewer rows first.
@@ -42,9 +55,9 @@ std::vector<RatedTile> fitting_tiles(const Capabilities& capabilities, bool fuse
   for (int row_count = first_rows; row_count <= last_rows; row_count++)
     for (int vector_count = 1; vector_count <= std::min<int64_t>(most_vectors, vectors_needed); vector_count++) {
       if (row_count * vector_count + std::min(row_count, vector_count) + 1 > registers) continue;
-      const double rate = issue_rate(row_count, vector_count) * useful_share(std::max<int64_t>(rows, 1), row_count) *
-                          useful_share(vectors_needed, vector_count);
-      tiles.push_back({{row_count, vector_count, lanes}, rate});
+      const Tile tile = {row_count, vector_count, lanes};
+      tiles.push_back(
+          {tile, time_of_tiles(capabilities, element_bytes, std::max<int64_t>(rows, 1), vectors_needed, tile)});
     }
   return tiles;
 }
@@ -58,10 +71,10 @@ Tile choose_tile(const Capabilities& capabilities, bool fused, int64_t rows, int
   const int64_t last_rows = tile_rows > 0 ? tile_rows : std::min<int64_t>(most_rows, std::max<int64_t>(rows, 1));
   Tile best;
   best.lanes = capabilities.lanes(element_bytes);
-  double best_rate = -1;
+  double least = std::numeric_limits<double>::infinity();
   for (const RatedTile& rated : fitting_tiles(capabilities, fused, rows, columns, element_bytes, first_rows, last_rows))
-    if (rated.rate > best_rate * 1.0001) {
-      best_rate = rated.rate;
+    if (rated.time < least * 0.9999) {
+      least = rated.time;
       best = rated.tile;
     }
   return best;
@@ -70,16 +83,16 @@ Tile choose_tile(const Capabilities& capabilities, bool fused, int64_t rows, int
 std::vector<Tile> candidate_tiles(const Capabilities& capabilities, bool fused, int64_t rows, int64_t columns,
                                   int element_bytes) {
   // What is expected to take more than twice as long is not worth compiling.
-  constexpr double kLeastShare = 0.5;
+  constexpr double kMostTime = 2;
   std::vector<Tile> candidates = {choose_tile(capabilities, fused, rows, columns, element_bytes)};
   const int most_rows = capabilities.wasm ? 8 : 14;
   std::vector<RatedTile> rated = fitting_tiles(capabilities, fused, rows, columns, element_bytes, 1,
                                                std::min<int64_t>(most_rows, std::max<int64_t>(rows, 1)));
   std::sort(rated.begin(), rated.end(), [](const RatedTile& a, const RatedTile& b) {
-    return a.rate != b.rate ? a.rate > b.rate : a.tile.rows < b.tile.rows;
+    return a.time != b.time ? a.time < b.time : a.tile.rows < b.tile.rows;
   });
   for (const RatedTile& other : rated)
-    if (candidates.size() < kMostCandidates && other.rate >= kLeastShare * rated.front().rate &&
+    if (candidates.size() < kMostCandidates && other.time <= kMostTime * rated.front().time &&
         !(other.tile == candidates.front()))
       candidates.push_back(other.tile);
   return candidates;

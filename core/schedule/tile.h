@@ -30,9 +30,9 @@ std::string text(const Tile& tile);
 using TileTable = std::unordered_map<std::string, Tile>;
 
 /// Chooses a tile for `rows` x `columns` outputs of elements with `element_bytes` (in registers), from the number and
-/// width of the vector registers (`fused`: the product is added by the same instruction): as many accumulators as fit
-/// beside the operands, in a shape that divides the output well. `tile_rows`: the number of the tile's rows, when that
-/// is decided already; else 0.
+/// width of the vector registers (`fused`: the product is added by the same instruction): the one whose multiply-adds,
+/// loads and broadcasts take the least time, smaller tiles for the last rows and columns included. `tile_rows`: the
+/// number of the tile's rows, when that is decided already; else 0.
 Tile choose_tile(const Capabilities& capabilities, bool fused, int64_t rows, int64_t columns, int element_bytes,
                  int tile_rows = 0);
 

@@ -41,6 +41,32 @@ TEST(TileCandidates, BeginWithTheHeuristicsAndFitTheRegisters) {
       }
 }
 
+std::string heuristic(const char* isa, int64_t rows, int64_t columns, int element_bytes = 4) {
+  const Capabilities capabilities = *capabilities_named(isa);
+  return text(choose_tile(capabilities, capabilities.fma, rows, columns, element_bytes));
+}
+
+TEST(TileHeuristic, ChoosesWhatWasMeasuredToBeFastest) {
+  EXPECT_EQ(heuristic("avx512", 256, 768), "9x48");
+  EXPECT_EQ(heuristic("avx2", 256, 768), "4x24");
+  EXPECT_EQ(heuristic("sse+fma", 256, 768), "4x12");
+  EXPECT_EQ(heuristic("wasm-relaxed", 256, 768), "6x8");
+  EXPECT_EQ(heuristic("wasm-simd128", 256, 768), "5x8");
+  // A broadcast is a load and a shuffle there: few of them, for many vectors each. 6x8 takes 1.19 times as long.
+  EXPECT_EQ(heuristic("sse", 256, 768), "2x24");
+  EXPECT_EQ(heuristic("sse", 4, 128), "2x24");
+  // Of 64 bits it is one instruction, as for all others.
+  EXPECT_EQ(heuristic("sse", 256, 768, 8), "6x4");
+}
+
+TEST(TileHeuristic, WeighsTheSmallerTilesAtTheEndsByWhatTheyTake) {
+  // 100 columns are 13 vectors: the last one goes alone, and costs less than rows of one vector throughout (11x8).
+  EXPECT_EQ(heuristic("avx2", 143, 100), "6x16");
+  EXPECT_EQ(heuristic("avx2", 285, 100), "6x16");
+  // The last two of 32 vectors go alone.
+  EXPECT_EQ(heuristic("sse", 143, 128), "2x24");
+}
+
 TEST(TileCandidates, AreTheOnlyNamesOfTiles) {
   const std::vector<Tile> tiles = candidate_tiles(*capabilities_named("avx512"), true, 100, 768, 4);
   EXPECT_GT(tiles.size(), 4u);
