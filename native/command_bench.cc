@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -106,8 +107,10 @@ Result<FreshCost> in_fresh_process(const std::function<Result<FreshCost>()>& wor
   return answer.cost;
 }
 
+/// The least value that `share` of all don't exceed.
 double at(const std::vector<double>& sorted, double share) {
-  return sorted[std::min(sorted.size() - 1, static_cast<size_t>(share * static_cast<double>(sorted.size())))];
+  const auto count = static_cast<size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+  return sorted[std::clamp<size_t>(count, 1, sorted.size()) - 1];
 }
 
 struct BenchCommand {
@@ -223,17 +226,19 @@ struct BenchCommand {
         concat(model, ", ", result["target"].get<std::string>(), found ? precision.text(**found) : "");
     const double cold = result["peak_memory_bytes"]["cold"].get<double>(),
                  warm = result["peak_memory_bytes"]["warm"].get<double>();
+    // Of fewer steps nothing but the slowest is known.
+    const bool few = result["steps"].get<int64_t>() < 100;
     char line[1024];
     std::snprintf(
         line, sizeof line,
-        "%s\nstep: median %.2f us, fastest %.2f us, 99 of 100 within %.2f us\n"
+        "%s\nstep: median %.2f us, fastest %.2f us, %s %.2f us\n"
         "prepare: %.1f ms the first time, %.1f ms with kernels from the cache\n"
         "a step does %.3f Mflop and moves %.3f MB; preparing and one step take at most %.1f MB the first time, "
         "%.1f MB from the cache%s\n",
         subject.c_str(), result["step_us"]["median"].get<double>(), result["step_us"]["min"].get<double>(),
-        result["step_us"]["p99"].get<double>(), result["prepare_ms"]["cold"].get<double>(),
-        result["prepare_ms"]["warm"].get<double>(), result["flops"].get<double>() * 1e-6,
-        result["bytes"].get<double>() * 1e-6, cold * 1e-6, warm * 1e-6,
+        few ? "slowest" : "99 of 100 within", result["step_us"]["p99"].get<double>(),
+        result["prepare_ms"]["cold"].get<double>(), result["prepare_ms"]["warm"].get<double>(),
+        result["flops"].get<double>() * 1e-6, result["bytes"].get<double>() * 1e-6, cold * 1e-6, warm * 1e-6,
         result.value("weights", "") == "seeded random" ? "\nweights are random: speed and size alone count" : "");
     return line;
   }

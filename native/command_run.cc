@@ -90,7 +90,9 @@ void add_run_command(CLI::App& tool, int& exit_code) {
   const auto state = std::make_shared<RunCommand>();
   CLI::App& command = *tool.add_subcommand("run", "Run a built-in model on tensors by name");
   command.add_option("MODEL", state->model, "Name of the model, see below");
-  command.add_option("--weights", state->weights, "File or folder of weights; default: the installed npm package's");
+  command.add_option(
+      "--weights", state->weights,
+      "File or folder of weights; default: silero: the installed npm package's, gigaam: those in --inputs");
   state->precision.add_to(command);
   command.add_option("--inputs", state->inputs, "safetensors file with the inputs by name");
   command.add_option("--outputs", state->outputs, "safetensors file to write; - is standard output");

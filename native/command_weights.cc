@@ -6,6 +6,7 @@
 #include "core/base/text.h"
 #include "core/models/gigaam_weights.h"
 #include "native/command.h"
+#include "native/counted.h"
 #include "native/model_weights.h"
 #include "native/speech_files.h"
 #include "native/tool_options.h"
@@ -49,7 +50,11 @@ struct WeightsCommand {
     }
     const GigaAmWeightCheck check = check_gigaam_weights(file, *config);
     text += list_text("Missing", check.missing) + list_text("Wrong", check.wrong) + list_text("Surplus", check.surplus);
-    text += check.fits() ? "The weights fit the configuration\n" : "The weights do not fit the configuration\n";
+    if (check.fits() && !check.surplus.empty())
+      text += concat("The weights have all that the configuration needs; it leaves ",
+                     counted(check.surplus.size(), "tensor"), " unused, as that of a smaller model would\n");
+    else
+      text += check.fits() ? "The weights fit the configuration\n" : "The weights do not fit the configuration\n";
     return write_standard_output(text);
   }
 };

@@ -74,6 +74,10 @@ Result<Source> source_of(const ModelRequest& request, const WeightFile& inputs) 
   return source;
 }
 
+void note_surplus(const Source& source) {
+  if (const std::string surplus = surplus_text(source.weights, source.config); !surplus.empty()) report_note(surplus);
+}
+
 /// A batch of log-mel.
 struct Mel {
   std::vector<float> values;
@@ -123,6 +127,9 @@ Result<Mel> mel_of(const GigaAmConfig& config, const WeightFile& inputs, const P
                                                inputs.listing()));
     return mel;
   }
+  if (const WeightTensor* samples = find_input(inputs, "pcm"))
+    report_note(concat(inputs.origin(), " has \"", tensor->name, "\" and \"", samples->name, "\": \"", tensor->name,
+                       "\" is used, \"", samples->name, "\" is not read"));
   TANDEM_TRY(values, input_values<float>(inputs, *tensor, 3));
   if (tensor->shape[1] != config.mel.features)
     return fail(ErrorCode::kInvalidFormat,
@@ -214,6 +221,7 @@ Result<ModelOutputs> run_mel(const ModelRequest& request, const WeightFile& inpu
 
 Result<ModelOutputs> run_encoder(const ModelRequest& request, const WeightFile& inputs) {
   TANDEM_TRY(source, source_of(request, inputs));
+  note_surplus(source);
   TANDEM_TRY(model, model_of(source, request, {}));
   TANDEM_TRY(mel, mel_of(source.config, inputs, request.config));
   ModelOutputs outputs;
@@ -224,6 +232,7 @@ Result<ModelOutputs> run_encoder(const ModelRequest& request, const WeightFile& 
 
 Result<ModelOutputs> run_head(const ModelRequest& request, const WeightFile& inputs, GigaAmHead head) {
   TANDEM_TRY(source, source_of(request, inputs));
+  note_surplus(source);
   TANDEM_TRY(model, model_of(source, request, head));
   TANDEM_TRY(mel, mel_of(source.config, inputs, request.config));
   ModelOutputs outputs;
@@ -238,6 +247,7 @@ Result<ModelOutputs> run_head(const ModelRequest& request, const WeightFile& inp
 /// Samples to tokens in one plan.
 Result<ModelOutputs> run_speech(const ModelRequest& request, const WeightFile& inputs) {
   TANDEM_TRY(source, source_of(request, inputs));
+  note_surplus(source);
   TANDEM_TRY(model, model_of(source, request, GigaAmHead::kCtc));
   const WeightTensor* tensor = find_input(inputs, "pcm");
   if (tensor == nullptr)

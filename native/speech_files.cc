@@ -1,10 +1,14 @@
 #include "native/speech_files.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/base/text.h"
+#include "core/models/gigaam_weights.h"
 #include "native/byte_input.h"
+#include "native/counted.h"
 #include "native/model_weights.h"
+#include "native/tool_options.h"
 
 namespace tandem {
 namespace {
@@ -65,6 +69,16 @@ Result<GigaAmConfig> find_gigaam_config(const std::string& weights, const Weight
                      " and no \"config\" among the metadata of ", file.origin(), "; name a JSON file with --config"));
 }
 
+std::string surplus_text(const WeightFile& file, const GigaAmConfig& config) {
+  constexpr size_t kShown = 4;
+  std::vector<std::string> surplus = check_gigaam_weights(file, config).surplus;
+  if (surplus.empty()) return "";
+  const size_t all = surplus.size(), shown = std::min(all, kShown);
+  surplus.resize(shown);
+  return concat(file.origin(), " has ", counted(all, "tensor"), " that ", config.origin,
+                " does not use: ", join(surplus), all == shown ? "" : concat(" and ", all - shown, " more"));
+}
+
 Result<SpeechModel> load_speech_model(const std::string& weights, const std::string& config_path,
                                       std::optional<GigaAmHead> head, const GigaAmOptions& options) {
   TANDEM_TRY(file, read_model_weights(weights));
@@ -72,7 +86,9 @@ Result<SpeechModel> load_speech_model(const std::string& weights, const std::str
   TANDEM_TRY(config, find_gigaam_config(weights, file, config_path));
   if (auto checked = check_speech_config(config, head); !checked) return tl::unexpected<JitError>(checked.error());
   TANDEM_TRY(vocabulary, read_vocabulary(config, {config_path.empty() ? folder : folder_of(config_path), folder}));
-  return make_speech_model(file, config, std::move(vocabulary), options);
+  auto model = make_speech_model(file, config, std::move(vocabulary), options);
+  if (const std::string surplus = surplus_text(file, config); model && !surplus.empty()) report_note(surplus);
+  return model;
 }
 
 }  // namespace tandem

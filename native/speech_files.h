@@ -12,6 +12,10 @@ namespace tandem {
 /// looked for; other errors as parse_gigaam_config.
 Result<GigaAmConfig> find_gigaam_config(const std::string& weights, const WeightFile& file, const std::string& given);
 
+/// Says how many tensors of an encoder or head the configuration leaves unused, and the first of them; empty when it
+/// uses all. Such weights are most often those of a larger model.
+std::string surplus_text(const WeightFile& file, const GigaAmConfig& config);
+
 /// Finds and reads everything that a GigaAM model is made of.
 ///
 /// - `weights`: a file, an index of several, or a folder (see `read_model_weights`).
@@ -22,7 +26,7 @@ Result<GigaAmConfig> find_gigaam_config(const std::string& weights, const Weight
 /// - `options`: see GigaAmOptions.
 ///
 /// Errors: kNotFound (names what is missing and where it was looked for), and those of the readers, of
-/// check_speech_config and of make_speech_model.
+/// check_speech_config and of make_speech_model. Tensors that nothing uses are a note.
 Result<SpeechModel> load_speech_model(const std::string& weights, const std::string& config,
                                       std::optional<GigaAmHead> head, const GigaAmOptions& options = {});
 

@@ -130,7 +130,8 @@ void TargetOptions::add_to(CLI::App& command) {
                      "TANDEM_BACKEND, else native");
   command.add_option("--isa", isa,
                      "Instruction set: avx512, avx2, sse+fma, sse (no FMA); for wasm: wasm-simd128, "
-                     "wasm-relaxed; default TANDEM_ISA, else the best there is");
+                     "wasm-relaxed; for interpreter: any, whose kernels it runs; default TANDEM_ISA, else the best "
+                     "there is");
   command.add_option("--numerics", numerics,
                      "fast, or reproducible: the same bits on all targets; default "
                      "TANDEM_NUMERICS, else fast");

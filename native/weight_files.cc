@@ -176,6 +176,12 @@ std::vector<std::string> take_weight_folder_notes() {
 }
 
 Result<WeightFile> read_weight_file(const std::string& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  // Many have no end, and would be read until memory is full.
+  if (fs::is_character_file(status) || fs::is_block_file(status))
+    return fail(ErrorCode::kInvalidArgument,
+                concat("cannot read tensors from ", path, ": it is a device; name a file"));
   TANDEM_TRY(bytes, read_all_bytes(path));
   return read_weights(ByteSource::own(std::move(bytes)), path);
 }

@@ -36,6 +36,20 @@ TEST_F(ToolWeights, AreListedWithWhatAModelMissesAndDoesNotWant) {
   EXPECT_NE(out.find("Missing: 0\nWrong: 0\nSurplus: 0\nThe weights fit the configuration\n"), std::string::npos)
       << out;
 
+  std::vector<WeightTensor> more = tensors;
+  for (const char* name : {"encoder.layers.1.a", "head.b"}) {
+    more.push_back(tensors.front());
+    more.back().name = name;
+  }
+  ASSERT_TRUE(write_safetensors_file(path("more.safetensors"), more, {{"config", kConfig}}));
+  EXPECT_EQ(run("weights '" + path("more.safetensors") + "'").exit_code, 0);
+  out = read(path("out"));
+  EXPECT_NE(
+      out.find("Surplus: 2\n  encoder.layers.1.a\n  head.b\nThe weights have all that the configuration needs; it "
+               "leaves 2 tensors unused"),
+      std::string::npos)
+      << out;
+
   std::erase_if(tensors, [](const WeightTensor& tensor) { return tensor.name == "encoder.layers.0.norm_out.bias"; });
   for (WeightTensor& tensor : tensors) {
     if (tensor.name == "encoder.layers.0.conv.batch_norm.weight") tensor.name = "model.encoder.layers.0.strange.weight";
@@ -52,6 +66,72 @@ TEST_F(ToolWeights, AreListedWithWhatAModelMissesAndDoesNotWant) {
   EXPECT_NE(out.find("Wrong: 1\n  \"head.decoder_layers.0.bias\" is f32 [5, 1]"), std::string::npos);
   EXPECT_NE(out.find("Surplus: 1\n  model.encoder.layers.0.strange.weight\n"), std::string::npos);
   EXPECT_NE(out.find("The weights do not fit"), std::string::npos);
+}
+
+TEST_F(ToolWeights, RunSaysWhatItDoesNotRead) {
+  const std::string golden = testing::golden_path("gigaam/ctc_tiny.safetensors");
+  auto file = read_weight_file(golden);
+  ASSERT_TRUE(file);
+  std::vector<WeightTensor> tensors = file->tensors();
+  const WeightTensor bias = **file->get("head.decoder_layers.0.bias");
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    tensors.push_back(bias);
+    tensors.back().name = std::string("encoder.layers.7.") + name;
+  }
+  ASSERT_TRUE(write_safetensors_file(path("deep.safetensors"), tensors, file->metadata()));
+  const auto notes = [&](const std::string& weights, const std::string& inputs) {
+    const testing::Outcome done = run("run gigaam-encoder --weights '" + weights + "' --inputs '" + inputs +
+                                      "' --outputs '" + path("out.safetensors") + "'");
+    EXPECT_EQ(done.exit_code, 0) << done.error;
+    return done.error;
+  };
+  const std::string surplus = notes(path("deep.safetensors"), golden);
+  EXPECT_NE(surplus.find("deep.safetensors has 5 tensors that the configuration in "), std::string::npos) << surplus;
+  EXPECT_NE(surplus.find("does not use: encoder.layers.7.a, encoder.layers.7.b, encoder.layers.7.c, encoder.layers.7.d "
+                         "and 1 more\n"),
+            std::string::npos)
+      << surplus;
+  EXPECT_EQ(notes(golden, golden).find("does not use"), std::string::npos);
+
+  std::vector<WeightTensor> inputs = {**file->get("input.mel"), **file->get("input.mel_lengths")};
+  ASSERT_TRUE(write_safetensors_file(path("mel.safetensors"), inputs));
+  EXPECT_EQ(notes(golden, path("mel.safetensors")), "");
+  const std::vector<int16_t> silence(1600);
+  inputs.push_back({});
+  inputs.back().name = "pcm";
+  inputs.back().dtype = DType::kI16;
+  inputs.back().shape = {1600};
+  inputs.back().bytes = std::as_bytes(std::span(silence));
+  ASSERT_TRUE(write_safetensors_file(path("both.safetensors"), inputs));
+  EXPECT_NE(notes(golden, path("both.safetensors"))
+                .find("both.safetensors has \"input.mel\" and \"pcm\": \"input.mel\" is used, \"pcm\" is not read\n"),
+            std::string::npos)
+      << read(path("error"));
+}
+
+TEST_F(ToolWeights, DevicesAreNoFiles) {
+  for (const std::string command :
+       {"weights /dev/zero", "convert /dev/zero out.safetensors",
+        "run silero-v6-16k --weights /dev/zero --inputs x --outputs y",
+        "run silero-v6-16k --inputs /dev/zero --outputs y", "bench silero-v6-16k --weights /dev/zero"})
+    expect_refused(command,
+                   command.find("inputs x") == std::string::npos ? "/dev/zero: it is a device; name a file" : "x");
+  // A pipe ends.
+  const std::string golden = testing::golden_path("gigaam/ctc_tiny.safetensors");
+  EXPECT_EQ(run("weights /dev/stdin", "cat '" + golden + "' |").exit_code, 0) << read(path("error"));
+}
+
+TEST_F(ToolWeights, BenchNamesWhatSoFewStepsSay) {
+  const auto text_of = [&](const std::string& steps) {
+    EXPECT_EQ(run("bench gigaam-ctc --vars b=1,t=9 --threads 1 --isa sse --steps " + steps + " --config '" +
+                  path("config.json") + "'")
+                  .exit_code,
+              0)
+        << read(path("error"));
+    return read(path("out"));
+  };
+  EXPECT_NE(text_of("20").find(" us, slowest "), std::string::npos) << read(path("out"));
+  EXPECT_NE(text_of("100").find(" us, 99 of 100 within "), std::string::npos) << read(path("out"));
 }
 
 TEST_F(ToolWeights, BenchPrintsOneJsonObject) {
