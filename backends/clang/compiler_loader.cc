@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <climits>
 #include <cstring>
 #include <map>
@@ -90,11 +91,13 @@ Result<CompileFunction> load_plugin(const std::string& plugin) {
       loaded.emplace(plugin, *compile);
       return *compile;
     }
-  return fail(
-      ErrorCode::kDevice,
-      concat("the compiler plugin is in none of these places: ", join(places),
-             " and not in the program's run path; install it there, or set TANDEM_COMPILER_PLUGIN to the path of ",
-             kPluginName));
+  if (!plugin.empty())
+    return fail(ErrorCode::kDevice,
+                concat("the compiler plugin ", plugin, " cannot be read: ", std::strerror(errno),
+                       "; TANDEM_COMPILER_PLUGIN must be the path of ", kPluginName, ", or not be set"));
+  return fail(ErrorCode::kDevice,
+              concat("the compiler plugin ", kPluginName, " is neither in the program's run path nor one of ",
+                     join(places), "; put it there, or set TANDEM_COMPILER_PLUGIN to its path"));
 }
 
 /// Drops the pages of one shared library that nobody can have written to.
