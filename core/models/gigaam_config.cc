@@ -211,9 +211,34 @@ std::vector<std::string> read_vocabulary(const json& root, const std::string& or
   return vocabulary;
 }
 
+/// Can one letter more, less or other, or two that change places, make the one word of the other?
+bool one_slip_apart(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  if (b.size() - a.size() > 1 || a == b) return false;
+  size_t begin = 0;
+  while (begin < a.size() && a[begin] == b[begin]) begin++;
+  if (a.size() < b.size()) return a.substr(begin) == b.substr(begin + 1);
+  if (a.substr(begin + 1) == b.substr(begin + 1)) return true;
+  return begin + 1 < a.size() && a[begin] == b[begin + 1] && a[begin + 1] == b[begin] &&
+         a.substr(begin + 2) == b.substr(begin + 2);
+}
+
+/// Published configurations have entries of other purposes beside the sections. One that all but has the name of a
+/// section that is missing is a mistake.
+void refuse_misspelt(const json& root, const Section& top) {
+  for (const auto& [key, value] : root.items())
+    for (const char* known : {"preprocessor", "encoder", "head", "sample_rate", "labels", "decoding"})
+      if (!value.is_null() && entry_of(root, known) == nullptr && one_slip_apart(key, known))
+        throw TensorError(concat(top.where(key), " is ", json_excerpt(value),
+                                 "; this version does not know such an entry, it takes \"", known, "\""),
+                          ErrorCode::kUnsupported);
+}
+
 GigaAmConfig read_config(const json& document, const std::string& origin) {
   if (!document.is_object()) throw TensorError(concat(origin, " is not a JSON object"), ErrorCode::kInvalidFormat);
   const json& root = root_of(document);
+  Section top(root, "", origin);
+  refuse_misspelt(root, top);
   const json* preprocessor = entry_of(root, "preprocessor");
   const json* encoder = entry_of(root, "encoder");
   if (encoder == nullptr && preprocessor == nullptr)
@@ -222,7 +247,6 @@ GigaAmConfig read_config(const json& document, const std::string& origin) {
                              "GigaAM model"),
                       ErrorCode::kInvalidFormat);
   GigaAmConfig config;
-  Section top(root, "", origin);
   const int64_t sample_rate = top.size("sample_rate", config.mel.sample_rate, 1000, 384000);
   config.mel = read_mel(preprocessor ? *preprocessor : json::object(), sample_rate, origin);
   if (encoder) config.encoder = read_encoder(*encoder, origin);

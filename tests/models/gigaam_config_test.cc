@@ -63,6 +63,10 @@ TEST(GigaAmConfigs, RefuseWhatTheyDoNotKnowByName) {
       {R"({"encoder":{"conv_norm_type":"group_norm"}})", ErrorCode::kUnsupported, "\"group_norm\""},
       {R"({"encoder":{"self_attention_model":"rel_pos"}})", ErrorCode::kUnsupported, "\"rel_pos\""},
       {R"({"encoder":{"n_heds":16}})", ErrorCode::kUnsupported, "\"encoder.n_heds\""},
+      {R"({"encoder":{},"preprocesor":{"n_fft":320}})", ErrorCode::kUnsupported, "it takes \"preprocessor\""},
+      {R"({"encoder":{},"haed":{"type":"ctc"}})", ErrorCode::kUnsupported, "\"haed\" is {\"type\":\"ctc\"}"},
+      {R"({"encoders":{}})", ErrorCode::kUnsupported, "it takes \"encoder\""},
+      {R"({"encoder":{},"lebels":["a"]})", ErrorCode::kUnsupported, "it takes \"labels\""},
       {R"({"encoder":{},"head":{"type":"aed"}})", ErrorCode::kUnsupported, "\"aed\""},
       {R"({"preprocessor":{"n_fft":512,"win_length":400}})", ErrorCode::kUnsupported, "win_length"},
       {R"({"preprocessor":{"features":80},"encoder":{}})", ErrorCode::kInvalidArgument, "feat_in"},
@@ -92,7 +96,7 @@ TEST(GigaAmConfig, NullIsAsGoodAsNothingAndStrangersBesideTheObjectsAreIgnored) 
   const GigaAmConfig usual = config_of(R"({"encoder": {}, "labels": ["a", "b"]})");
   const GigaAmConfig nulls = config_of(R"({"encoder": {"n_layers": null}, "preprocessor": null, "head": null,
       "sample_rate": null, "labels": ["a", "b"], "decoding": {"vocabulary": null},
-      "optimizer": {"lr": 1}, "name": null})");
+      "optimizer": {"lr": 1}, "name": null, "decoder": {}, "heads": null, "encoders": 1})");
   EXPECT_EQ(nulls.mel.n_fft, usual.mel.n_fft);
   EXPECT_EQ(nulls.encoder->n_layers, usual.encoder->n_layers);
   EXPECT_FALSE(nulls.head);
