@@ -118,8 +118,9 @@ def write_folder(out, state, cfg, dtype, checkpoint, tokenizer, to_bytes):
         [(name, DTYPES[dtype], tuple(tensor.shape), lambda tensor=tensor: to_bytes(tensor, dtype))
          for name, tensor in weights])
     (out / "config.json").write_text(json.dumps(config, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    if tokenizer_path:
-        shutil.copyfile(tokenizer_path, out / "tokenizer.model")
+    copy = out / "tokenizer.model"
+    if tokenizer_path and not (copy.exists() and copy.samefile(tokenizer_path)):
+        shutil.copyfile(tokenizer_path, copy)
     return len(weights)
 
 

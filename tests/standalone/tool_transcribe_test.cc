@@ -358,6 +358,10 @@ TEST_F(Transcribe, TakesTheFolderThatTheConverterWrites) {
   // A vocabulary in a file of its own; the one at hand has another number of pieces.
   convert("f32 '" + testing::golden_path("text/bpe.model") + "'");
   expect_refused("transcribe --weights " + path("converted") + clip, "the vocabulary has 120 entries");
+  // It may lie in the folder already.
+  const std::string tokenizer = read(path("converted/tokenizer.model"));
+  convert("f32 '" + path("converted/tokenizer.model") + "'");
+  EXPECT_EQ(read(path("converted/tokenizer.model")), tokenizer);
 }
 
 }  // namespace
