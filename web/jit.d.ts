@@ -371,16 +371,16 @@ export interface Jit<V extends string = string, I = any, S = any, O = any> {
   readonly isPrepared: boolean;
   /** Every variable at its upper bound. */
   execute(): void;
-  /** executeWithVars({ t: 300 }): variables that are not named have their upper bound. */
-  executeWithVars(values: { [K in V]?: number }): void;
+  /** executeWithVars({ t: 300 }): variables that are not named, or are undefined or null, have their upper bound. */
+  executeWithVars(values: { [K in V]?: number | null }): void;
   /**
    * The same as execute(), and measures its kernels; outputs and states are those of one execute, however often it is
    * repeated. One row for each call of a kernel.
    */
   executeProfiled(options?: ProfileOptions): KernelProfile[];
-  executeWithVarsProfiled(values: { [K in V]?: number }, options?: ProfileOptions): KernelProfile[];
+  executeWithVarsProfiled(values: { [K in V]?: number | null }, options?: ProfileOptions): KernelProfile[];
   /** Copies inputs in, executes, and gives the elements of the first output, which stand until the next execute. */
-  step(inputs?: { [K in keyof I]?: StepValues<I[K]> }, values?: { [K in V]?: number }): ArrayOf<DTypeIn<O[keyof O]>>;
+  step(inputs?: { [K in keyof I]?: StepValues<I[K]> }, values?: { [K in V]?: number | null }): ArrayOf<DTypeIn<O[keyof O]>>;
   /** Gives every state the value it had after prepare(). */
   reset(): void;
   /** Elements of an array by their index; one out of range is an error that names it. */

@@ -333,15 +333,15 @@ export class Jit {
 
   /** Values of variables for the next execute. */
   #give(values) {
-    const given = Object.entries(objectOf('the variables', values));
+    const all = Object.entries(objectOf('the variables', values));
+    for (const [name] of all) if (!this.#variables.has(name)) throw this.#unknownVariable(name, 'executeWithVars()');
+    const given = all.filter(([, value]) => value !== undefined && value !== null);
     for (const [name, value] of given) this.#checkValue(name, value);
     for (const [name, value] of given) this.#call('give', this.#variables.get(name).number, value);
   }
 
   #checkValue(name, value) {
-    const variable = this.#variables.get(name);
-    if (!variable) throw this.#unknownVariable(name, 'executeWithVars()');
-    const { min, max } = variable;
+    const { min, max } = this.#variables.get(name);
     if (Number.isSafeInteger(value) && value >= min && value <= max) return;
     throw new TandemError(
       'Variable',

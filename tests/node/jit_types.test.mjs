@@ -48,6 +48,7 @@ mixer.withBound('t', 200).withFixed('b', 2).prepare({ gain: f32([1, 2]) }, { num
 mixer.input('samples').copyFrom(new Float32Array(4), [2, 2]);
 mixer.input('lengths').data.set([1, 2]);
 mixer.executeWithVars({ t: 2 });
+mixer.executeWithVars({ t: Math.random() < 0.5 ? undefined : null });
 const y: Float32Array = mixer.output('y').data;
 const n: BigInt64Array = mixer.output('n').data;
 const shape: number[] = mixer.output('other').shape;

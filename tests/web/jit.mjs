@@ -120,6 +120,14 @@ function checkBounds(engine, { same, refuses }) {
   refuses('a second prepare', 'Runtime', ['prepared already'], () => jit.prepare());
   jit.executeWithVars({ t: 7 });
   same('the shape after refused values', jit.output().shape, [2, 3]);
+  jit.execute();
+  const largest = jit.output().shape;
+  for (const nothing of [undefined, null]) {
+    jit.executeWithVars({ t: 7 });
+    jit.executeWithVars({ t: nothing });
+    same(`the shape of t = ${nothing}`, jit.output().shape, largest);
+    refuses(`q = ${nothing}`, 'Variable', ['declared: b, t'], () => jit.executeWithVars({ q: nothing }));
+  }
   jit.destroy();
 }
 
