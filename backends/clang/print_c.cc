@@ -48,17 +48,24 @@ class KernelPrinter {
       : prelude_(prelude),
         kernel_(kernel),
         capabilities_(capabilities),
-        expressions_(prelude, kernel),
-        indices_(prelude, kernel.variables) {}
+        registers_(find_registers_in_place(kernel)),
+        expressions_(prelude, kernel, registers_),
+        indices_(prelude, kernel) {}
 
   /// The kernel's functions, and its symbol: name and hash of the text, so that equal symbols mean equal code.
   std::string print(std::string& symbol);
 
  private:
-  void line(const std::string& text) { out_.append(2 * depth_, ' ').append(text).append("\n"); }
+  void line(const std::string& text) {
+    for (const std::string& declaration : indices_.take_declarations()) append(declaration);
+    append(text);
+  }
+  void append(const std::string& text) { out_.append(2 * depth_, ' ').append(text).append("\n"); }
   void block(BlockId id) {
     depth_++;
+    indices_.open_block();
     for (ValueId id_of_value : kernel_.blocks[id]) statement(id_of_value);
+    indices_.close_block();
     depth_--;
   }
   void statement(ValueId id);
@@ -81,6 +88,7 @@ class KernelPrinter {
   CPrelude& prelude_;
   const Kernel& kernel_;
   const Capabilities& capabilities_;
+  const RegistersInPlace registers_;
   CExpressionPrinter expressions_;
   CIndexPrinter indices_;
   std::string out_;
@@ -126,7 +134,7 @@ std::string KernelPrinter::load(const Instruction& instruction) {
 void KernelPrinter::store(const Instruction& instruction) {
   const DType dtype = kernel_.buffers[instruction.buffer].dtype;
   const Type type = kernel_.instructions[instruction.operands[0]].type;
-  std::string value = concat("v", instruction.operands[0]);
+  std::string value = expressions_.value(instruction.operands[0]);
   if (type.lanes == 1) {
     const std::string guard = instruction.count ? concat("if (", indices_.print(*instruction.count), " > 0) ") : "";
     line(concat(guard, subscript(instruction), " = (", CPrelude::element(dtype), ")", value, ";"));
@@ -155,6 +163,7 @@ void KernelPrinter::statement(ValueId id) {
   const Instruction& instruction = kernel_.instructions[id];
   check(instruction);
   const auto declare = [&](const std::string& expression) {
+    if (registers_.targets[id] != kNoValue) return line(concat("r", registers_.targets[id], " = ", expression, ";"));
     line(concat("const ", prelude_.type(instruction.type), " v", id, " = ", expression, ";"));
   };
   switch (instruction.opcode) {
@@ -168,15 +177,18 @@ void KernelPrinter::statement(ValueId id) {
       // To be read; 3 stands for the first level of the caches, 2 for the second.
       return line(concat("__builtin_prefetch(", address(instruction), ", 0, ", 4 - instruction.integer, ");"));
     case Opcode::kVariable:
-      return line(concat(prelude_.type(instruction.type), " r", id, " = v", instruction.operands[0], ";"));
+      return line(
+          concat(prelude_.type(instruction.type), " r", id, " = ", expressions_.value(instruction.operands[0]), ";"));
     case Opcode::kGet:
+      if (registers_.reads[id]) return;
       return declare(concat("r", instruction.operands[0]));
     case Opcode::kSet:
-      return line(concat("r", instruction.operands[0], " = v", instruction.operands[1], ";"));
+      if (registers_.targets[instruction.operands[1]] != kNoValue) return;
+      return line(concat("r", instruction.operands[0], " = ", expressions_.value(instruction.operands[1]), ";"));
     case Opcode::kLoop:
       return loop(instruction);
     case Opcode::kIf:
-      line(concat("if (v", instruction.operands[0], ") {"));
+      line(concat("if (", expressions_.value(instruction.operands[0]), ") {"));
       block(instruction.body);
       if (instruction.otherwise != 0) {
         line("} else {");
@@ -186,8 +198,10 @@ void KernelPrinter::statement(ValueId id) {
     case Opcode::kInsert:
       if (instruction.type.lanes > 1 && !is_mask(instruction.type.scalar)) {
         // As statements: a helper function would be inlined once for every lane.
-        line(concat(prelude_.type(instruction.type), " v", id, " = v", instruction.operands[0], ";"));
-        return line(concat("v", id, "[", instruction.integer, "] = v", instruction.operands[1], ";"));
+        line(
+            concat(prelude_.type(instruction.type), " v", id, " = ", expressions_.value(instruction.operands[0]), ";"));
+        return line(
+            concat("v", id, "[", instruction.integer, "] = ", expressions_.value(instruction.operands[1]), ";"));
       }
       return declare(expressions_.print(instruction));
     default:

@@ -25,7 +25,9 @@ std::string float_literal(Scalar scalar, double number) {
 
 }  // namespace
 
-std::string CExpressionPrinter::value(ValueId id) const { return concat("v", id); }
+std::string CExpressionPrinter::value(ValueId id) const {
+  return registers_.reads[id] ? concat("r", kernel_.instructions[id].operands[0]) : concat("v", id);
+}
 
 const Instruction* CExpressionPrinter::constant_operand(ValueId id) const {
   const Instruction* operand = &kernel_.instructions[id];

@@ -3,24 +3,29 @@
 #include <string>
 
 #include "backends/clang/c_prelude.h"
+#include "backends/clang/print_c_registers.h"
 #include "core/kernel/kernel.h"
 
 namespace tandem {
 
-/// Prints what one pure, memory-free instruction computes as a C expression over its operands `v<number>`. Together
-/// with the functions that it asks the prelude for, each expression has exactly the meaning of instructions.def: no
-/// operation traps, and none has undefined behaviour for any input.
+/// Prints what one pure, memory-free instruction computes as a C expression over its operands `v<number>`, or
+/// `r<number>` where a register is read in place. Together with the functions that it asks the prelude for, each
+/// expression has exactly the meaning of instructions.def: no operation traps, and none has undefined behaviour for any
+/// input.
 class CExpressionPrinter {
  public:
-  CExpressionPrinter(CPrelude& prelude, const Kernel& kernel) : prelude_(prelude), kernel_(kernel) {}
+  CExpressionPrinter(CPrelude& prelude, const Kernel& kernel, const RegistersInPlace& registers)
+      : prelude_(prelude), kernel_(kernel), registers_(registers) {}
 
   std::string print(const Instruction& instruction);
+
+  /// The name of an operand.
+  std::string value(ValueId id) const;
 
   /// A literal of a register type; `number` counts for floats, `integer` for the others.
   std::string constant(Type type, double number, int64_t integer);
 
  private:
-  std::string value(ValueId id) const;
   Type type_of(ValueId id) const { return kernel_.instructions[id].type; }
   /// Set when the operand is a constant integer.
   const Instruction* constant_operand(ValueId id) const;
@@ -43,6 +48,7 @@ class CExpressionPrinter {
 
   CPrelude& prelude_;
   const Kernel& kernel_;
+  const RegistersInPlace& registers_;
 };
 
 }  // namespace tandem

@@ -1,7 +1,10 @@
 #include "backends/clang/print_c_index.h"
 
+#include <utility>
+
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/index/open_division.h"
 
 namespace tandem {
 
@@ -10,6 +13,47 @@ std::string integer_literal(int64_t value) {
   if (value < INT32_MIN + int64_t{1} || value > INT32_MAX) return concat(value, "L");
   return concat(value);
 }
+
+namespace {
+
+/// May this become a variable?
+bool may_have_name(const Index& index) {
+  switch (index.kind()) {
+    case IndexKind::kFloorDiv:
+    case IndexKind::kMod:
+    case IndexKind::kMin:
+    case IndexKind::kMax:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+CIndexPrinter::CIndexPrinter(CPrelude& prelude, const Kernel& kernel)
+    : prelude_(prelude), variables_(kernel.variables) {
+  for (const Instruction& instruction : kernel.instructions) {
+    count(instruction.index);
+    count(instruction.end);
+    if (instruction.count) count(*instruction.count);
+  }
+}
+
+void CIndexPrinter::count(const Index& index) {
+  if (may_have_name(index) && uses_[index]++ > 0) return;  // What is below it is printed once.
+  if (index.kind() == IndexKind::kSum)
+    for (const Index::Term& term : index.terms()) count(term.factor);
+  else if (index.kind() == IndexKind::kProduct || may_have_name(index))
+    for (const Index& operand : index.operands()) count(operand);
+}
+
+void CIndexPrinter::close_block() {
+  for (const Index& index : blocks_.back()) names_.erase(index);
+  blocks_.pop_back();
+}
+
+std::vector<std::string> CIndexPrinter::take_declarations() { return std::exchange(declarations_, {}); }
 
 std::string CIndexPrinter::leaf(const Index& index) {
   if (index.kind() == IndexKind::kLoop) return concat("i", index.id());
@@ -36,24 +80,44 @@ std::string CIndexPrinter::sum(const Index& index) {
 }
 
 std::string CIndexPrinter::division(const Index& index) {
-  bool mod = index.kind() == IndexKind::kMod;
+  const bool mod = index.kind() == IndexKind::kMod;
   const Index& a = index.operands()[0];
   const Index& b = index.operands()[1];
-  std::string name;
-  if (a.lower() >= 0 && a.upper() <= UINT32_MAX && b.upper() <= UINT32_MAX) {
-    name = mod ? "td_mod32" : "td_div32";
-    prelude_.function(
-        name, concat("long ", name, "(long a, long b) { return (unsigned)a ", mod ? "%" : "/", " (unsigned)b; }"));
-  } else if (a.lower() >= 0) {
-    name = mod ? "td_mod" : "td_div";
-    prelude_.function(name, concat("long ", name, "(long a, long b) { return (unsigned long)a ", mod ? "%" : "/",
-                                   " (unsigned long)b; }"));
-  } else {
-    name = mod ? "td_floor_mod" : "td_floor_div";
-    prelude_.function(name, mod ? "long td_floor_mod(long a, long b) { long r = a % b; return r < 0 ? r + b : r; }"
-                                : "long td_floor_div(long a, long b) { return a / b - (a % b < 0); }");
+  if (a.lower() >= 0) {
+    const bool is_short = a.upper() <= UINT32_MAX && b.upper() <= UINT32_MAX;
+    const char* type = is_short ? "(unsigned)" : "(unsigned long)";
+    return concat("(long)(", type, "(", print(a), ") ", mod ? "%" : "/", " ", type, "(", print(b), "))");
   }
+  const std::string name = mod ? "td_floor_mod" : "td_floor_div";
+  prelude_.function(name, mod ? "long td_floor_mod(long a, long b) { long r = a % b; return r < 0 ? r + b : r; }"
+                              : "long td_floor_div(long a, long b) { return a / b - (a % b < 0); }");
   return concat(name, "(", print(a), ", ", print(b), ")");
+}
+
+std::string CIndexPrinter::extremum(const Index& index) {
+  // Both operands of the builtin have one type.
+  const auto wide = [&](const Index& operand) {
+    return operand.is_constant() ? concat(operand.constant(), "L") : print(operand);
+  };
+  std::string out = wide(index.operands()[0]);
+  for (size_t i = 1; i < index.operands().size(); i++)
+    out = concat("__builtin_elementwise_", index.kind() == IndexKind::kMin ? "min(" : "max(", out, ", ",
+                 wide(index.operands()[i]), ")");
+  return out;
+}
+
+std::string CIndexPrinter::operation(const Index& index) {
+  const auto known = names_.find(index);
+  if (known != names_.end()) return known->second;
+  const bool divides = index.kind() == IndexKind::kFloorDiv || index.kind() == IndexKind::kMod;
+  std::string text = divides ? division(index) : extremum(index);
+  const auto uses = uses_.find(index);
+  if (uses == uses_.end() || uses->second < 2 || has_open_division(index)) return text;
+  const std::string name = concat("x", next_++);
+  declarations_.push_back(concat("const long ", name, " = ", text, ";"));
+  names_.emplace(index, name);
+  blocks_.back().push_back(index);
+  return name;
 }
 
 std::string CIndexPrinter::print(const Index& index, bool inside) {
@@ -76,18 +140,9 @@ std::string CIndexPrinter::print(const Index& index, bool inside) {
     }
     case IndexKind::kFloorDiv:
     case IndexKind::kMod:
-      return division(index);
     case IndexKind::kMin:
-    case IndexKind::kMax: {
-      bool least = index.kind() == IndexKind::kMin;
-      std::string name = least ? "td_min" : "td_max";
-      prelude_.function(name,
-                        concat("long ", name, "(long a, long b) { return a ", least ? "<" : ">", " b ? a : b; }"));
-      std::string out = print(index.operands()[0]);
-      for (size_t i = 1; i < index.operands().size(); i++)
-        out = concat(name, "(", out, ", ", print(index.operands()[i]), ")");
-      return out;
-    }
+    case IndexKind::kMax:
+      return operation(index);
   }
   throw InternalError("unknown kind of index expression");
 }

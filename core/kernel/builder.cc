@@ -7,6 +7,7 @@
 #include "core/base/bits.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/index/open_division.h"
 #include "core/kernel/builder_state.h"
 #include "core/kernel/compact.h"
 #include "core/kernel/type_rules.h"
@@ -57,25 +58,6 @@ bool equal(const Instruction& a, const Instruction& b) {
   if (!straight && !swapped) return false;
   return bit_cast<uint64_t>(a.number) == bit_cast<uint64_t>(b.number) && a.integer == b.integer && a.index == b.index &&
          a.count.has_value() == b.count.has_value() && (!a.count || *a.count == *b.count);
-}
-
-// Divides by something that isn't a number: only safe where the bounds of the divisor's leaves hold.
-bool has_open_division(const Index& index) {
-  switch (index.kind()) {
-    case IndexKind::kSum:
-      return std::any_of(index.terms().begin(), index.terms().end(),
-                         [](const Index::Term& term) { return has_open_division(term.factor); });
-    case IndexKind::kFloorDiv:
-    case IndexKind::kMod:
-      if (!index.operands()[1].is_constant()) return true;
-      return has_open_division(index.operands()[0]);
-    case IndexKind::kProduct:
-    case IndexKind::kMin:
-    case IndexKind::kMax:
-      return std::any_of(index.operands().begin(), index.operands().end(), has_open_division);
-    default:
-      return false;
-  }
 }
 
 }  // namespace
