@@ -98,7 +98,9 @@ class MapLowering : public RowLowering {
     const bool whole = same(end, loops_[level].extent);
     for (size_t i = 0; i + 1 < bounds.size(); i++) {
       const bool kept = lowerer_.keeps_until(bounds[i + 1]);
-      emit_vector_loop(builder_, bounds[i], whole ? bounds[i + 1] : max(min(bounds[i + 1], end), bounds[i]), lanes,
+      // As a size that can't be negative: of the difference of two ends that would not be evident.
+      const Index seen = whole ? bounds[i + 1] : bounds[i] + max(min(bounds[i + 1], end) - bounds[i], 0);
+      emit_vector_loop(builder_, bounds[i], seen, lanes,
                        [&](const Index& first, int width, std::optional<Index> count) {
                          counters.back() = first + lowerer_.enter_vector(width, std::move(count));
                          const size_t guards = open_guards(counters, level);

@@ -115,6 +115,21 @@ std::vector<Index> ValueLowerer::inside_limit(NodeId id, const std::vector<Index
   return inside;
 }
 
+std::optional<NodeId> ValueLowerer::beyond_limit(NodeId id, std::vector<Index> index) {
+  while (is_rearrangement(graph_.node(id).op) && buffers_.count(id) == 0) {
+    index = operand_index(graph_, graph_.node(id), index);
+    id = graph_.node(id).operands[0];
+  }
+  const Node& node = graph_.node(id);
+  if (node.op != Op::kLimit || buffers_.count(id) > 0) return std::nullopt;
+  for (size_t axis = 0; axis < graph_.node(node.operands[1]).shape.size(); axis++)
+    if (varies(index[axis])) return std::nullopt;
+  if (!has_length(graph_, node, index)) return std::nullopt;
+  const Index& place = index[static_cast<size_t>(node.attributes.axis)];
+  if (less_equal(length_at(id, index), least(place)) != Truth::kAlways) return std::nullopt;
+  return node.operands[2];
+}
+
 ValueId ValueLowerer::limit(NodeId id, const std::vector<Index>& index) {
   const Node& node = graph_.node(id);
   const Node& lengths = graph_.node(node.operands[1]);

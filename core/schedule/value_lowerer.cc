@@ -258,6 +258,12 @@ void ValueLowerer::store(const BufferRef& target, const std::vector<Index>& inde
 
 std::optional<ValueId> ValueLowerer::at_least(const Index& expression, const Index& bound, Truth& known) {
   known = less_equal(bound, expression);
+  // Lanes beyond the count touch no memory: what they would find doesn't matter.
+  if (known == Truth::kUnknown && count_ && varies(expression)) {
+    const std::optional<Index> step = expression.coefficient(*lane_);
+    if (step && step->lower() >= 0 && less(expression.substitute(*lane_, *count_ - 1), bound) == Truth::kAlways)
+      known = Truth::kNever;
+  }
   if (known != Truth::kUnknown) return std::nullopt;
   const ValueId left = index_as_value(expression, Scalar::kI32);
   const ValueId right = index_as_value(bound, Scalar::kI32);
@@ -266,7 +272,7 @@ std::optional<ValueId> ValueLowerer::at_least(const Index& expression, const Ind
 
 ValueId ValueLowerer::pad(const Node& node, const std::vector<Index>& index) {
   const Shape& inner = graph_.node(node.operands[0]).shape;
-  std::vector<Index> below = index;
+  std::vector<Index> below = index, unclamped = index;
   std::optional<ValueId> inside;
   const auto require = [&](std::optional<ValueId> mask) {
     if (mask) inside = inside ? builder_.binary(Opcode::kAnd, *inside, *mask) : *mask;
@@ -274,7 +280,7 @@ ValueId ValueLowerer::pad(const Node& node, const std::vector<Index>& index) {
   for (size_t axis = 0; axis < index.size(); axis++) {
     const Index& before = node.attributes.begin[axis];
     if (before.is(0) && node.attributes.size[axis].is(0)) continue;
-    below[axis] = index[axis] - before;
+    below[axis] = unclamped[axis] = index[axis] - before;
     Truth known_low, known_high;
     const std::optional<ValueId> low = at_least(below[axis], 0, known_low);
     const std::optional<ValueId> beyond = at_least(below[axis], inner[axis], known_high);
@@ -284,7 +290,8 @@ ValueId ValueLowerer::pad(const Node& node, const std::vector<Index>& index) {
     if (known_low == Truth::kUnknown) below[axis] = max(below[axis], 0);
     if (known_high == Truth::kUnknown) below[axis] = min(below[axis], inner[axis] - 1);
   }
-  const ValueId value = lower(node.operands[0], below);
+  const std::optional<NodeId> beyond = beyond_limit(node.operands[0], unclamped);
+  const ValueId value = beyond ? lower(*beyond, {}) : lower(node.operands[0], below);
   return inside ? choose(*inside, value, lower(node.operands[1], {})) : value;
 }
 

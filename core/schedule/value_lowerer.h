@@ -177,6 +177,9 @@ class ValueLowerer {
   ValueId gather(const Node& node, const std::vector<Index>& index);
   ValueId limit(NodeId id, const std::vector<Index>& index);
   ValueId limited(NodeId id, const std::vector<Index>& index);
+  /// The node of the number that a `limit` gives at a subscript that certainly lies behind its length, when `node`
+  /// shows one. The subscript may lie outside the tensor: it is wanted only where it doesn't.
+  std::optional<NodeId> beyond_limit(NodeId node, std::vector<Index> index);
   Index length_of(NodeId lengths, const std::vector<Index>& at, const Index& size, int64_t least);
   bool reads_partial(NodeId id);
   bool has_open_lanes(const Node& limit, const std::vector<Index>& index, const std::vector<Index>& open) const;

@@ -116,6 +116,25 @@ int64_t count_named(const Schedule& schedule, const std::string& part) {
   return count;
 }
 
+TEST(Schedule, APaddedAxisThatEndsEarlyIsLoadedInWholeVectorsAndFilledBehindItsEnd) {
+  GraphModule module;
+  const Tensor x = Tensor::input(module.graph, 0, "x", DType::kF32, {4, 100});
+  const Tensor lengths = Tensor::input(module.graph, 1, "lengths", DType::kI32, {4});
+  const Tensor padded = x.limit(1, lengths).pad({{0, 0}, {2, 2}});
+  module.outputs = {padded.node_in(module.graph)};
+  module.output_names = {"y"};
+  for (const std::string isa : {"avx512", "avx2", "sse", "wasm-simd128"}) {
+    const Schedule schedule = schedule_of(module, isa);
+    const Kernel& kernel = schedule.program.kernels[schedule.program.step_calls.back().kernel];
+    EXPECT_FALSE(uses(kernel, Opcode::kInsert)) << isa << text(kernel);
+    // In the loop before the length, and in the vectors at both ends that may not be whole.
+    int64_t loads = 0;
+    for (const Instruction& instruction : kernel.instructions)
+      loads += instruction.opcode == Opcode::kLoad && is_float(instruction.type.scalar);
+    EXPECT_LE(loads, 3) << isa << text(kernel);
+  }
+}
+
 TEST(Schedule, WhatProductsReadAsBfloat16IsStoredSoAndWidenedOnce) {
   const auto layer = [](const Tensor& x) {
     const Tensor y = narrow(layer_norm(x, weight(1, 64).squeeze(0), {}));
