@@ -7,18 +7,16 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/schedule/access.h"
+#include "core/schedule/accumulation.h"
 #include "core/schedule/contract_axes.h"
 #include "core/schedule/dot.h"
 #include "core/schedule/loops.h"
 #include "core/schedule/pack.h"
+#include "core/schedule/panel_hints.h"
 #include "core/schedule/widen.h"
 
 namespace tandem {
 namespace {
-
-constexpr int64_t kCacheLineBytes = 64;
-/// So many steps of a sum take longer than the second-level cache needs to answer.
-constexpr int64_t kStepsAhead = 12;
 
 class ContractLowering : public RowLowering {
  public:
@@ -37,7 +35,8 @@ class ContractLowering : public RowLowering {
         tile_(axes_.tile),
         pairs_(operand_in_pairs(program, group, axes_)),
         builder_(kernel.builder),
-        lowerer_(kernel.lowerer) {
+        lowerer_(kernel.lowerer),
+        sums_(lowerer_, anchor_.dtype, axes_.fused) {
     pack_operands();
     if (!pairs_) read_widened();
   }
@@ -87,14 +86,15 @@ class ContractLowering : public RowLowering {
     rows_of_tile_ = rows;
     const int count = static_cast<int>(rows.size());
     const Index columns = live(index, *vector_axis_);
-    const Index whole = floor_div(columns, tile_.width());
+    const bool rounds_up = has_room_for_panels();
+    const Index whole = rounds_up ? ceil_div(columns, tile_.width()) : floor_div(columns, tile_.width());
     if (whole.upper() > 0) {
       const Index panel = builder_.open_loop(0, whole);
       tile_body(index, panel, panel * tile_.width(), tile_.width(), false, count);
       builder_.close_loop();
     }
     const Index tail = columns - whole * tile_.width();
-    if (!tail.is(0)) {
+    if (!rounds_up && !tail.is(0)) {
       const bool opened = open_if_positive(builder_, tail);
       tile_body(index, whole, whole * tile_.width(), tail, true, count);
       if (opened) builder_.close_if();
@@ -109,6 +109,27 @@ class ContractLowering : public RowLowering {
     for (const ContractOperand& operand : axes_.operands)
       if (operand.depends[*vector_axis_] && operand.depends[axis]) return false;
     return true;
+  }
+
+  /// Can the last panel be computed like the others? What it reads lies in whole panels, and what it writes beyond the
+  /// last column goes to a strip that has room for it. That is half of the code.
+  bool has_room_for_panels() const {
+    const int64_t panels = (space_[*vector_axis_].upper() + tile_.width() - 1) / tile_.width();
+    if (!target_.strip || less_equal(panels * tile_.width(), target_.strip->strides[*row_axis_]) != Truth::kAlways)
+      return false;
+    for (int i = 0; i < 2; i++)
+      if (axes_.operands[i].depends[*vector_axis_] && !packed_[i]) return false;
+    const std::vector<Index> counters = axis_counters(anchor_.shape);
+    bool reads_column = false;
+    AccessWalk walk(graph_);
+    walk.visit = [&](NodeId node, const std::vector<Index>& index) {
+      if (node == group_.anchor) return false;
+      const bool loads = node != group_.root && program_.buffers.count(node) > 0;
+      for (const Index& expression : index) reads_column |= loads && expression.depends_on(counters[*vector_axis_]);
+      return !loads;
+    };
+    walk.walk(group_.root, *root_index_of_anchor(program_.module, group_.root, group_.anchor, counters));
+    return !reads_column;
   }
 
   void pack_operands() {
@@ -207,8 +228,6 @@ class ContractLowering : public RowLowering {
   /// Steps of a sum along a reduced axis: of a dot product each takes a pair.
   Index steps_along(size_t axis) const { return pairs_ ? floor_div(space_[axis], 2) : space_[axis]; }
 
-  /// A tile asks for what it needs a few steps later, and the first tiles of a panel ask for the panel after it, a
-  /// cache line at each step of their sums: otherwise the first tile of every panel waits for memory.
   void fetch_ahead(const Index& panel, const Index& tile) {
     if (program_.options.capabilities.wasm) return;
     int64_t steps = 1;
@@ -217,46 +236,35 @@ class ContractLowering : public RowLowering {
       if (!along.is_constant()) return;
       steps *= along.constant();
     }
-    for (int i = 0; i < 2; i++) {
-      if (!packed_[i] || !axes_.operands[i].constant || packed_[i]->outer > 0 || packed_[i]->panels > 1) continue;
-      const BufferRef& buffer = packed_[i]->buffer;
-      const int64_t element = static_cast<int64_t>(size_of(buffer.dtype)), line = kCacheLineBytes / element;
-      const int64_t all = program_.slot_elements[buffer.slot], of_panel = steps * tile_.width();
-      if (all * element < kFarBytes || steps <= kStepsAhead || !buffer.strides[0].is(of_panel)) continue;
-      // Nothing follows the last panel: there the hints stay inside the buffer.
-      const auto at_most = [&](const Index& place, int64_t most) {
-        return builder_.as_index(builder_.index_value(Scalar::kI64, min(place, most)), 0, most);
-      };
-      const int64_t tiles = (tile_.width() + line - 1) / line;
-      ahead_ = Ahead{lowerer_.buffer_number(buffer.slot, buffer.dtype, Access::kRead), line,
-                     at_most(panel * of_panel + kStepsAhead * tile_.width(), all - of_panel),
-                     at_most((panel + 1) * of_panel + min(tile, tiles) * (steps * line), all - steps * line)};
-      return;
-    }
+    for (int i = 0; i < 2 && !ahead_; i++)
+      if (packed_[i] && axes_.operands[i].constant)
+        ahead_ = PanelHints::find(program_, lowerer_, *packed_[i], tile_, steps, panel, tile);
   }
 
   /// The hints of one step of a tile's sums; the loops over the reduced axes are open.
   void ask_ahead(const std::vector<Index>& index) {
     Index step = 0;
     for (size_t axis = rank_; axis < space_.size(); axis++) step = step * steps_along(axis) + index[axis];
-    for (int64_t column = 0; column < tile_.width(); column += ahead_->line)
-      builder_.prefetch(ahead_->buffer, ahead_->in_panel + step * tile_.width() + column, 1);
-    builder_.prefetch(ahead_->buffer, ahead_->beyond + step * ahead_->line, 2);
+    ahead_->ask(builder_, step);
   }
 
-  /// The rest of a lane's rows in small tiles, of which the last one repeats the last row: with one piece of code for
-  /// any length.
+  /// The rest of a lane's rows in small tiles, of which the last one repeats the last row: one piece of code for all.
   void repeat_last_row(std::vector<Index> index, const Index& panel, const Index& first_column, const Index& columns,
                        bool last, int small) {
     const Index rows = live(index, *row_axis_);
     index[*row_axis_] = builder_.open_loop(floor_div(rows, tile_.rows) * tile_.rows, rows, small);
-    for (int row = 0; row < small; row++) {
-      const ValueId number = builder_.index_value(Scalar::kI32, min(index[*row_axis_] + row, rows - 1));
-      rows_of_tile_.push_back(builder_.as_index(number, 0, rows.upper() - 1));
-    }
+    enter_rows(index[*row_axis_], small, rows);
     tile_body(index, panel, first_column, columns, last, small);
     rows_of_tile_.clear();
     builder_.close_loop();
+  }
+
+  /// The rows of the next tile: so many from `first` on, the last one again beyond the end.
+  void enter_rows(const Index& first, int count, const Index& end) {
+    for (int row = 0; row < count; row++) {
+      const ValueId number = builder_.index_value(Scalar::kI32, min(first + row, end - 1));
+      rows_of_tile_.push_back(builder_.as_index(number, 0, end.upper() - 1));
+    }
   }
 
   /// The subscript of a tile's row, where `first` is that of the tile.
@@ -264,70 +272,18 @@ class ContractLowering : public RowLowering {
     return rows_of_tile_.empty() ? first + static_cast<int64_t>(row) : rows_of_tile_[row];
   }
 
-  struct Vector {
-    Index first;  ///< Number of its first column within the panel.
-    int lanes;
-    std::optional<Index> count;
-  };
+  using Sums = std::vector<std::vector<ValueId>>;  ///< By row and vector.
 
-  std::vector<Vector> vectors_of(const Index& columns, bool last) const {
-    std::vector<Vector> vectors;
-    if (!vector_axis_) return {{0, 1, std::nullopt}};
-    for (int i = 0; i < tile_.vectors; i++) {
-      const Index first = i * tile_.lanes;
-      if (!last) {
-        vectors.push_back({first, tile_.lanes, std::nullopt});
-        continue;
-      }
-      const Index live = max(min(columns - first, tile_.lanes), 0);
-      if (live.is(0)) break;
-      if (live.is(tile_.lanes))
-        vectors.push_back({first, tile_.lanes, std::nullopt});
-      else if (live.is_constant())
-        vectors.push_back({first, lanes_for(live.constant()), live});
-      else
-        vectors.push_back({first, tile_.lanes, live});
-    }
-    for (Vector& vector : vectors)
-      if (vector.count && vector.count->is(vector.lanes)) vector.count.reset();
-    return vectors;
-  }
-
-  /// The type in which products are accumulated.
-  DType held() const { return anchor_.dtype == DType::kBool ? DType::kU8 : anchor_.dtype; }
-  ValueId to_held(ValueId value) {
-    if (anchor_.dtype != DType::kBool) return value;
-    const uint8_t lanes = builder_.type(value).lanes;
-    return builder_.select(value, builder_.integer({Scalar::kI32, lanes}, 1),
-                           builder_.integer({Scalar::kI32, lanes}, 0));
-  }
-  Type accumulator_type(int lanes) const {
-    Scalar scalar = register_scalar(held());
-    if (is_float(held())) scalar = held() == DType::kF64 ? Scalar::kF64 : Scalar::kF32;
-    return {scalar, static_cast<uint8_t>(lanes)};
-  }
-  ValueId zero(int lanes) {
-    const Type type = accumulator_type(lanes);
-    return is_float(type.scalar) ? builder_.constant(type, 0) : builder_.integer(type, 0);
-  }
-  ValueId accumulate(ValueId a, ValueId b, ValueId sum) {
-    const int lanes = builder_.type(sum).lanes;
-    if (builder_.type(a).lanes != lanes) a = builder_.splat(a, lanes);
-    if (builder_.type(b).lanes != lanes) b = builder_.splat(b, lanes);
-    if (is_float(held())) {
-      MathContext math = lowerer_.math();
-      math.fused = axes_.fused;
-      return multiply_add(math, a, b, sum);
-    }
-    if (anchor_.dtype == DType::kBool) return builder_.binary(Opcode::kOr, builder_.binary(Opcode::kAnd, a, b), sum);
-    return builder_.binary(Opcode::kAdd, builder_.binary(Opcode::kMul, a, b), sum);
+  std::vector<TileVector> vectors_of(const Index& columns, bool last) const {
+    if (!vector_axis_) return {{0, 1}};
+    return vectors_of_tile(tile_, last ? columns : tile_.width());
   }
 
   ValueId element(int operand, const std::vector<Index>& index, const Index& panel, const Index& column) {
     if (const auto& packed = packed_[operand])
-      return to_held(lowerer_.cast(lowerer_.load(packed->buffer, packed->index(index, panel, column)),
-                                   packed->buffer.dtype, packed->dtype));
-    return to_held(lowerer_.lower(axes_.operands[operand].node, index));
+      return sums_.to_factor(lowerer_.cast(lowerer_.load(packed->buffer, packed->index(index, panel, column)),
+                                           packed->buffer.dtype, packed->dtype));
+    return sums_.to_factor(lowerer_.lower(axes_.operands[operand].node, index));
   }
 
   /// Two neighbours along the reduced axis, for a dot product.
@@ -345,14 +301,14 @@ class ContractLowering : public RowLowering {
 
   void tile_body(const std::vector<Index>& index, const Index& panel, const Index& first_column, const Index& columns,
                  bool last, int rows) {
-    const std::vector<Vector> vectors = vectors_of(columns, last);
-    std::vector<std::vector<ValueId>> sums(rows);
-    for (int row = 0; row < rows; row++)
-      for (const Vector& vector : vectors) sums[row].push_back(builder_.variable(zero(vector.lanes)));
-    multiply(index, panel, first_column, vectors, sums);
-    for (int row = 0; row < rows; row++)
+    const std::vector<TileVector> vectors = vectors_of(columns, last);
+    const Sums sums = multiply(index, panel, first_column, vectors, rows);
+    for (int row = 0; row < rows; row++) {
+      std::vector<Index> at = index;
+      if (row_axis_) at[*row_axis_] = row_at(at[*row_axis_], static_cast<size_t>(row));
       for (size_t i = 0; i < vectors.size(); i++)
-        finish(index, first_column, vectors[i], row, builder_.get(sums[row][i]));
+        finish(at, first_column + vectors[i].first, vectors[i].lanes, vectors[i].count, builder_.get(sums[row][i]));
+    }
     lowerer_.leave_vector();
   }
 
@@ -380,8 +336,12 @@ class ContractLowering : public RowLowering {
     return extents;
   }
 
-  void multiply(const std::vector<Index>& outputs, const Index& panel, const Index& first_column,
-                const std::vector<Vector>& vectors, const std::vector<std::vector<ValueId>>& sums) {
+  /// The sums of products of a tile, as variables.
+  Sums multiply(const std::vector<Index>& outputs, const Index& panel, const Index& first_column,
+                const std::vector<TileVector>& vectors, int rows) {
+    Sums sums(rows);
+    for (std::vector<ValueId>& row : sums)
+      for (const TileVector& vector : vectors) row.push_back(builder_.variable(sums_.zero(vector.lanes)));
     std::vector<Index> index = outputs;
     size_t opened = 0;
     for (const Index& extent : reduced_extents(outputs)) {
@@ -402,8 +362,8 @@ class ContractLowering : public RowLowering {
         values[k] = pairs_ ? pair(k, at, panel, column) : element(k, at, panel, column);
       }
       const ValueId sum = builder_.get(sums[row][i]);
-      builder_.set(sums[row][i],
-                   pairs_ ? builder_.dot_bfloat16(values[0], values[1], sum) : accumulate(values[0], values[1], sum));
+      builder_.set(sums[row][i], pairs_ ? builder_.dot_bfloat16(values[0], values[1], sum)
+                                        : sums_.add_product(values[0], values[1], sum));
     };
     const bool rows_outside = sums.size() >= vectors.size();
     const size_t outer = rows_outside ? sums.size() : vectors.size();
@@ -412,24 +372,17 @@ class ContractLowering : public RowLowering {
       for (size_t k = 0; k < inner; k++) rows_outside ? add_product(i, k) : add_product(k, i);
     while (opened-- > 0) builder_.close_loop();
     lowerer_.leave_vector();
+    return sums;
   }
 
-  void finish(const std::vector<Index>& outputs, const Index& first_column, const Vector& vector, int row,
+  /// What follows a vector of sums: of one row, from a column on.
+  void finish(std::vector<Index> index, const Index& column, int lanes, const std::optional<Index>& count,
               ValueId sum) {
-    std::vector<Index> index = outputs;
-    if (row_axis_) index[*row_axis_] = row_at(index[*row_axis_], static_cast<size_t>(row));
     // The last panel may end before this vector.
-    const bool opened = vector.count && open_if_positive(builder_, *vector.count);
-    const Index lane = lowerer_.enter_vector(vector.lanes, vector.count);
-    if (vector_axis_) index[*vector_axis_] = first_column + vector.first + lane;
-    ValueId value = sum;
-    if (anchor_.dtype == DType::kBool)
-      value = builder_.binary(Opcode::kNotEqual, sum, builder_.integer(builder_.type(sum), 0));
-    else if (is_float(anchor_.dtype))
-      value = lowerer_.round_to(sum, anchor_.dtype);
-    else
-      value = lowerer_.apply(Op::kAdd, anchor_.dtype, sum, builder_.integer(builder_.type(sum), 0));
-    lowerer_.set_anchor(group_.anchor, value);
+    const bool opened = count && open_if_positive(builder_, *count);
+    const Index lane = lowerer_.enter_vector(lanes, count);
+    if (vector_axis_) index[*vector_axis_] = column + lane;
+    lowerer_.set_anchor(group_.anchor, sums_.result(sum));
     const std::vector<Index> root_index = *root_index_of_anchor(program_.module, group_.root, group_.anchor, index);
     lowerer_.store(target_, root_index, lowerer_.lower(group_.root, root_index));
     lowerer_.set_anchor(kNoNode, kNoValue);
@@ -451,15 +404,9 @@ class ContractLowering : public RowLowering {
   const std::optional<int> pairs_;  ///< The operand that is read in pairs, of a bf16 dot product.
   KernelBuilder& builder_;
   ValueLowerer& lowerer_;
+  Accumulation sums_;
   std::array<std::optional<PackedOperand>, 2> packed_;
-  /// What a tile of rows asks for while it computes: places in a packed buffer, in elements.
-  struct Ahead {
-    uint32_t buffer;
-    int64_t line;    ///< Elements of a cache line.
-    Index in_panel;  ///< What the first step asks for within the panel.
-    Index beyond;    ///< Its share of the next panel.
-  };
-  std::optional<Ahead> ahead_;
+  std::optional<PanelHints> ahead_;
   std::vector<std::pair<NodeId, BufferRef>> replaced_;  ///< Buffers that others read.
   std::vector<Index> rows_of_tile_;                     ///< Where they don't follow each other.
 };

@@ -169,28 +169,15 @@ class Strips {
     return first;
   }
 
-  /// A tile from `first` on: a whole one, or what is left of the rows that are seen.
+  /// A tile from `first` on, as far as rows are seen. What is left of them is computed by the code of whole tiles: a
+  /// second tile would double the kernel.
   void emit_rows(Emission& emission, const Index& first, const Index& seen) {
-    KernelBuilder& builder = emission.kernel.builder;
     const int tile_rows = result_.tile_rows;
-    const Index whole = floor_div(seen, tile_rows) * tile_rows;
-    if (same(whole, seen)) return emit_tile(emission, first, tile_rows, std::nullopt);
-    if (whole.upper() == 0) return emit_rest(emission, first, seen, seen - whole);
-    builder.open_if(builder.binary(Opcode::kLess, builder.index_value(Scalar::kI32, first),
-                                   builder.index_value(Scalar::kI32, whole)));
-    emit_tile(emission, first, tile_rows, std::nullopt);
-    builder.open_else();
-    emit_rest(emission, first, seen, seen - whole);
-    builder.close_if();
-  }
-
-  /// What is left of a number that isn't constant goes in smaller tiles.
-  void emit_rest(Emission& emission, const Index& first, const Index& seen, const Index& left) {
-    if (left.is_constant()) return emit_tile(emission, first, static_cast<int>(left.constant()), std::nullopt);
-    const int small = (result_.tile_rows + 1) / 2;
-    const Index base = emission.kernel.builder.open_loop(first, seen, small);
-    emit_tile(emission, base, small, seen);
-    emission.kernel.builder.close_loop();
+    if (floor_mod(seen, tile_rows).is(0)) return emit_tile(emission, first, tile_rows, std::nullopt);
+    KernelBuilder& builder = emission.kernel.builder;
+    const bool opened = open_if_positive(builder, seen - first);
+    emit_tile(emission, first, tile_rows, seen);
+    if (opened) builder.close_if();
   }
 
   /// Everything for so many rows from `base` on; those at `end` and beyond repeat the last one before it.
@@ -310,25 +297,30 @@ class Strips {
     return is_float(graph_.node(scores_.root).dtype) && is_float(graph_.node(weights_.root).dtype);
   }
 
-  /// Elements between rows of a strip: the scores may have more columns than the weights use.
+  /// Elements between rows of a strip: the scores may have more columns than the weights use, and are written in
+  /// panels.
   int64_t pitch(const Group& group) const {
-    const int64_t lines = (graph_.node(group.root).shape.back().upper() + kPitch - 1) / kPitch;
+    int64_t columns = graph_.node(group.root).shape.back().upper();
+    if (&group == &scores_) columns = (columns + panel_ - 1) / panel_ * panel_;
+    const int64_t lines = (columns + kPitch - 1) / kPitch;
     return (lines | 1) * kPitch;
   }
 
   void add_strips(int64_t rows) {
-    of_scores_ = new_strip(scores_, rows);
-    of_weights_ = new_strip(weights_, rows);
+    of_scores_ = describe_strip(scores_);
+    of_weights_ = describe_strip(weights_);
+    panel_ = choose_contract_axes(program_, scores_, &of_scores_).tile.width();
+    for (const auto& [buffer, group] : {std::pair(&of_scores_, &scores_), std::pair(&of_weights_, &weights_)})
+      buffer->slot = program_.add_slot(SlotRole::kIntermediate, buffer->dtype, rows * pitch(*group),
+                                       concat("strip for ", graph_.node(result_.root).origin));
   }
-  BufferRef new_strip(const Group& group, int64_t rows) {
+  BufferRef describe_strip(const Group& group) const {
     const Node& node = graph_.node(group.root);
     BufferRef buffer;
     buffer.dtype = strip_dtype(group);
     buffer.strides = dense_strides(node.shape);
     buffer.partial = group.is_partial(graph_.node(group.anchor == kNoNode ? group.root : group.anchor).shape.size());
     buffer.strip = Strip{};
-    buffer.slot = program_.add_slot(SlotRole::kIntermediate, buffer.dtype, rows * pitch(group),
-                                    concat("strip for ", graph_.node(result_.root).origin));
     return buffer;
   }
 
@@ -405,6 +397,7 @@ class Strips {
   const std::vector<Index> counters_;
   StripAxes axes_;
   BufferRef of_scores_, of_weights_;
+  int64_t panel_ = 1;  ///< Columns of a tile of the scores.
 };
 
 }  // namespace

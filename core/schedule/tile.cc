@@ -4,10 +4,29 @@
 #include <limits>
 
 #include "core/base/text.h"
+#include "core/schedule/loops.h"
 
 namespace tandem {
 
 std::string text(const Tile& tile) { return concat(tile.rows, "x", tile.width()); }
+
+std::vector<TileVector> vectors_of_tile(const Tile& tile, const Index& columns) {
+  std::vector<TileVector> vectors;
+  for (int i = 0; i < tile.vectors; i++) {
+    const Index first = i * tile.lanes;
+    const Index live = max(min(columns - first, tile.lanes), 0);
+    if (live.is(0)) break;
+    if (live.is(tile.lanes))
+      vectors.push_back({first, tile.lanes});
+    else if (live.is_constant())
+      vectors.push_back({first, lanes_for(live.constant()), live});
+    else
+      vectors.push_back({first, tile.lanes, live});
+  }
+  for (TileVector& vector : vectors)
+    if (vector.count && vector.count->is(vector.lanes)) vector.count.reset();
+  return vectors;
+}
 
 namespace {
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/index/index.h"
 #include "core/kernel/capabilities.h"
 
 namespace tandem {
@@ -25,6 +26,15 @@ struct Tile {
 };
 /// "8x48".
 std::string text(const Tile& tile);
+
+/// A vector of a tile's columns.
+struct TileVector {
+  Index first;  ///< Number of its first column within the tile.
+  int lanes = 1;
+  std::optional<Index> count = std::nullopt;  ///< So many lanes are columns, where that aren't all.
+};
+/// The vectors of a tile of which so many columns are live: a number, or an expression for what a panel may hold.
+std::vector<TileVector> vectors_of_tile(const Tile& tile, const Index& columns);
 
 /// Tiles by the key of a contraction (contraction_key in contract_axes.h).
 using TileTable = std::unordered_map<std::string, Tile>;

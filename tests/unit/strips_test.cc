@@ -126,6 +126,27 @@ struct Refused {
   Sizes sizes;
 };
 
+TEST(Strips, HaveOneTileForEachProductWhateverTheNumberOfRowsAndColumns) {
+  Sizes sizes;
+  sizes.queries = Index::variable("t", 1, 100);
+  sizes.keys = Index::variable("s", 1, 100);
+  for (const char* isa : {"avx512", "avx2", "sse+fma", "sse", "wasm-simd128"}) {
+    const Schedule schedule = schedule_of(attention, sizes, isa);
+    ASSERT_EQ(strips_of(schedule), 1) << isa;
+    const Kernel& kernel = schedule.program.kernels[schedule.program.step_calls.back().kernel];
+    // Loops along what a product sums: the width of the heads, and the keys. The others go over panels, rows and the
+    // elements of a row.
+    int64_t products = 0;
+    for (const Instruction& loop : kernel.instructions) {
+      if (loop.opcode != Opcode::kLoop) continue;
+      int64_t sums = 0;
+      for (const ValueId id : kernel.blocks[loop.body]) sums += kernel.instructions[id].opcode == Opcode::kSet;
+      products += loop.step == 1 && sums > 4;
+    }
+    EXPECT_EQ(products, 2) << isa;
+  }
+}
+
 TEST(Strips, AreRefusedWhereSomethingElseIsRead) {
   const Refused cases[] = {
       {"the weights are an output",
