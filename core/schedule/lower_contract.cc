@@ -18,6 +18,11 @@
 namespace tandem {
 namespace {
 
+/// Sums of so many steps hide that their results are written and read again before what follows them.
+constexpr int64_t kLongSum = 256;
+/// So few accumulators are no code worth a loop.
+constexpr int kFewVectors = 4;
+
 class ContractLowering : public RowLowering {
  public:
   ContractLowering(ProgramBuilder& program, const Group& group, const BufferRef& target, KernelContext& kernel)
@@ -186,6 +191,8 @@ class ContractLowering : public RowLowering {
     const Index first_column = panel * tile_.width();
     if (!row_axis_) return tile_body(index, panel, first_column, columns, last, 1);
     const Index rows = live(index, *row_axis_);
+    if (!rows.is_constant() && !group_.demand_of(*row_axis_).empty() && finishes_apart(tile_.rows))
+      return panel_of_lane(index, panel, first_column, columns, last, rows);
     const Index whole = floor_div(rows, tile_.rows) * tile_.rows;
     if (whole.upper() > 0) {
       index[*row_axis_] = builder_.open_loop(0, whole, tile_.rows);
@@ -267,6 +274,29 @@ class ContractLowering : public RowLowering {
     }
   }
 
+  /// The rows of a lane, in whole tiles and what is left in small ones, with one piece of code for what follows them.
+  void panel_of_lane(std::vector<Index> index, const Index& panel, const Index& first_column, const Index& columns,
+                     bool last, const Index& rows) {
+    const std::vector<TileVector> vectors = vectors_of(columns, last);
+    const int small = (tile_.rows + 1) / 2;
+    const Index first = index[*row_axis_] = builder_.open_loop(0, rows, tile_.rows);
+    const Index left = rows - first;
+    builder_.open_if(builder_.binary(Opcode::kLessEqual, builder_.integer({Scalar::kI32, 1}, tile_.rows),
+                                     builder_.index_value(Scalar::kI32, left)));
+    if (!last) fetch_ahead(panel, floor_div(first, tile_.rows));
+    keep_sums(multiply(index, panel, first_column, vectors, tile_.rows), 0);
+    ahead_.reset();
+    builder_.open_else();
+    const Index part = builder_.open_loop(0, min(left, tile_.rows), small);
+    enter_rows(first + part, small, rows);
+    keep_sums(multiply(index, panel, first_column, vectors, small), part);
+    rows_of_tile_.clear();
+    builder_.close_loop();
+    builder_.close_if();
+    finish_apart(index, first_column, vectors, min(left, tile_.rows));
+    builder_.close_loop();
+  }
+
   /// The subscript of a tile's row, where `first` is that of the tile.
   Index row_at(const Index& first, size_t row) const {
     return rows_of_tile_.empty() ? first + static_cast<int64_t>(row) : rows_of_tile_[row];
@@ -303,6 +333,10 @@ class ContractLowering : public RowLowering {
                  bool last, int rows) {
     const std::vector<TileVector> vectors = vectors_of(columns, last);
     const Sums sums = multiply(index, panel, first_column, vectors, rows);
+    if (rows_of_tile_.empty() && finishes_apart(rows)) {
+      keep_sums(sums, 0);
+      return finish_apart(index, first_column, vectors, rows);
+    }
     for (int row = 0; row < rows; row++) {
       std::vector<Index> at = index;
       if (row_axis_) at[*row_axis_] = row_at(at[*row_axis_], static_cast<size_t>(row));
@@ -310,6 +344,45 @@ class ContractLowering : public RowLowering {
         finish(at, first_column + vectors[i].first, vectors[i].lanes, vectors[i].count, builder_.get(sums[row][i]));
     }
     lowerer_.leave_vector();
+  }
+
+  /// Is what follows the sums of a tile computed in a loop over what the tile wrote to a buffer of its own? Otherwise
+  /// it is code for each accumulator, which takes the compiler longer than the sums.
+  bool finishes_apart(int rows) const {
+    if (!vector_axis_ || !row_axis_ || rows * tile_.vectors <= kFewVectors || target_.strip) return false;
+    int64_t steps = 1;
+    for (size_t axis = rank_; axis < space_.size(); axis++) steps *= std::max<int64_t>(space_[axis].lower(), 1);
+    NodeId root = group_.root;
+    while (root != group_.anchor && is_rearrangement(graph_.node(root).op)) root = graph_.node(root).operands[0];
+    return steps >= kLongSum && root != group_.anchor;
+  }
+
+  /// Writes the sums of a tile to the rows of a local buffer from `first` on.
+  void keep_sums(const Sums& sums, const Index& first) {
+    if (!kept_) {
+      const int64_t elements = (tile_.rows + 1) / 2 * 2 * tile_.width();
+      const uint32_t slot = program_.add_slot(SlotRole::kIntermediate, sums_.held(), elements,
+                                              concat("tile of ", graph_.node(group_.root).origin));
+      kept_ = lowerer_.buffer_number(slot, sums_.held(), Access::kLocal);
+    }
+    Index place = first * tile_.width();
+    for (const std::vector<ValueId>& row : sums) {
+      for (size_t i = 0; i < row.size(); i++)
+        builder_.store(*kept_, place + static_cast<int64_t>(i) * tile_.lanes, builder_.get(row[i]));
+      place += tile_.width();
+    }
+  }
+
+  /// What follows the sums of so many rows, from those that were kept.
+  void finish_apart(std::vector<Index> index, const Index& first_column, const std::vector<TileVector>& vectors,
+                    const Index& rows) {
+    const Index row = builder_.open_loop(0, rows);
+    index[*row_axis_] = index[*row_axis_] + row;
+    for (const TileVector& vector : vectors)
+      finish(index, first_column + vector.first, vector.lanes, vector.count,
+             builder_.load(*kept_, row * tile_.width() + vector.first, vector.lanes));
+    lowerer_.leave_vector();
+    builder_.close_loop();
   }
 
   /// How far each reduced axis is read: to its end, or to the length at which both operands become zero.
@@ -407,6 +480,7 @@ class ContractLowering : public RowLowering {
   Accumulation sums_;
   std::array<std::optional<PackedOperand>, 2> packed_;
   std::optional<PanelHints> ahead_;
+  std::optional<uint32_t> kept_;                        ///< The local buffer of a tile's sums.
   std::vector<std::pair<NodeId, BufferRef>> replaced_;  ///< Buffers that others read.
   std::vector<Index> rows_of_tile_;                     ///< Where they don't follow each other.
 };

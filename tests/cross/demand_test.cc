@@ -82,6 +82,12 @@ const std::vector<Ragged>& graphs() {
          return (y + feed_forward(layer_norm(y, weight({kWidth}), weight({kWidth})))).limit(1, n);
        },
        0.3},
+      {"long sums and what follows them",
+       [](const Tensor& x, const Tensor& n) {
+         const Tensor wide = concat(std::vector<Tensor>(16, silu(linear(x, weight({kWidth, kWidth})))), 2);
+         return (x + silu(linear(wide, weight({kWidth, 16 * kWidth})))).limit(1, n);
+       },
+       0.3},
       {"attention", [](const Tensor& x, const Tensor& n) { return attention(x, n).limit(1, n); }, 0.2},
       {"convolution of what a length ends",
        [](const Tensor& x, const Tensor& n) {

@@ -94,6 +94,32 @@ TEST(Tiles, EveryNumberOfRowsOfOnePlan) {
   }
 }
 
+// Sums long enough that what follows them is computed apart from the tile.
+TEST(Tiles, WhatFollowsLongSumsOfEveryNumberOfRows) {
+  constexpr int64_t kDepth = 256, kMost = 21;
+  const Dim t = Index::variable("t", 1, kMost);
+  GraphModule module;
+  const Tensor x = Tensor::input(module.graph, 0, "x", DType::kF32, {t, kDepth});
+  for (const int64_t columns : {16, 37, 97}) {
+    const Tensor product = matmul(x, weight(kDepth, columns) * (1.0 / 64));
+    const Tensor other = x.slice(1, 0, 1) + arange(columns, DType::kF32) * 0.125;
+    for (const Tensor& y : {sigmoid(product) * product, product + other, product.cast(DType::kF64) * 0.5})
+      module.outputs.push_back(y.node_in(module.graph));
+  }
+  const Tensor whole = matmul((x * 8).cast(DType::kI32), (weight(kDepth, 37) * 8).cast(DType::kI32));
+  module.outputs.push_back((whole + 3).node_in(module.graph));
+  for (size_t i = 0; i < module.outputs.size(); i++) module.output_names.push_back("y" + std::to_string(i));
+  std::vector<int64_t> rows;
+  for (int64_t i = 1; i <= kMost; i++) rows.push_back(i % 2 == 0 ? i : kMost + 1 - i);
+  std::vector<test::OutputBytes> first;
+  for (const test::Target& target : test::all_targets()) {
+    const auto bits = run(module, target, Numerics::kReproducible, kDepth, rows);
+    if (first.empty()) first = bits;
+    EXPECT_TRUE(bits == first) << target.name << " gives other bits than " << test::all_targets()[0].name;
+    run(module, target, Numerics::kFast, kDepth, rows);
+  }
+}
+
 TEST(Tiles, ConstantRowsGiveTheBitsOfVariableOnes) {
   constexpr int64_t kDepth = 3;
   const std::vector<int64_t> widths = {47, 48};

@@ -277,6 +277,36 @@ TEST(Schedule, TilesOfALargeProductAskForTheirNextPanel) {
   }
 }
 
+/// Stores to a buffer that others read, or to one that is local.
+int64_t stores_of(const Kernel& kernel, bool local) {
+  return std::count_if(kernel.instructions.begin(), kernel.instructions.end(), [&](const Instruction& instruction) {
+    return instruction.opcode == Opcode::kStore &&
+           (kernel.buffers[instruction.buffer].access == Access::kLocal) == local;
+  });
+}
+
+TEST(Schedule, WhatFollowsALongSumIsALoopOverTheRowsOfTheTile) {
+  const auto kernel_of = [](int64_t depth, const std::string& isa, bool follows) {
+    GraphModule module;
+    const Tensor x = Tensor::input(module.graph, 0, "x", DType::kF32, {36, depth});
+    const Tensor y = matmul(x, weight(depth, 96));
+    module.outputs = {(follows ? tanh(y) : y).node_in(module.graph)};
+    module.output_names = {"y"};
+    const Schedule schedule = schedule_of(module, isa);
+    return schedule.program.kernels[schedule.program.step_calls.back().kernel];
+  };
+  for (const std::string isa : {"avx512", "avx2", "sse", "wasm-simd128"}) {
+    const Kernel apart = kernel_of(256, isa, true), together = kernel_of(255, isa, true);
+    const Kernel alone = kernel_of(256, isa, false);
+    // A row of a tile, of whole panels and of the last one.
+    EXPECT_LE(stores_of(apart, false), 2 * 8) << isa;
+    EXPECT_GT(stores_of(apart, true), 4) << isa;
+    EXPECT_EQ(stores_of(together, true), 0) << isa;
+    EXPECT_EQ(stores_of(alone, true), 0) << isa;
+    EXPECT_LT(apart.instructions.size(), together.instructions.size() / 2) << isa;
+  }
+}
+
 TEST(Schedule, WeightsThatStayInTheCachesNeedNoHints) {
   const auto hints = [](int64_t columns, const std::string& isa) {
     const Schedule schedule = schedule_of(product_of(60, columns, 512), isa);
