@@ -13,6 +13,7 @@
 #include "backends/clang/clang_backend.h"
 #include "core/backend/registry.h"
 #include "core/base/text.h"
+#include "native/counted.h"
 #include "native/native_backends.h"
 #include "native/number_option.h"
 #include "native/printable.h"
@@ -189,6 +190,11 @@ Result<PrepareConfig> TargetOptions::config() const {
   if (auto taken = take_flag("--bf16-dot", bf16_dot, config->bfloat16_dot); !taken)
     return tl::unexpected<JitError>(taken.error());
   if (auto taken = take_flag("--tune", tune, config->tune); !taken) return tl::unexpected<JitError>(taken.error());
+  config->on_measuring = [](int contractions) {
+    const bool kept = !ClangBackendOptions::from_environment().cache_folder.empty();
+    report_note(concat("measuring which register tiles are fastest for ", counted(contractions, "kind"),
+                       " of matrix products; ", kept ? "the cache keeps them" : "there is no cache to keep them"));
+  };
   auto backend = find_backend(config->backend_name, {config->threads});
   if (!backend) return tl::unexpected<JitError>(backend.error());
   config->backend = *backend;

@@ -24,6 +24,8 @@ struct PrepareConfig {
   /// found is kept in the backend's cache. Off, or where nothing can be measured: the heuristic's tiles. Reproducible
   /// results have the same bits either way.
   bool tune = false;
+  /// Told, where there is one, how many contractions tuning is about to measure, which takes up to seconds.
+  std::function<void(int contractions)> on_measuring = {};
   int threads = 0;                        ///< Of a step; 0: as many as the machine gives this process.
   int64_t memory_limit = kDefaultMemory;  ///< Bytes that one plan may need; 0: no limit.
   DebugOptions debug;                     ///< What is printed while preparing.

@@ -302,7 +302,8 @@ Result<void> Session::Preparation::compile() {
   options.schedule.bfloat16_dot = resolved.bfloat16_dot;
   options.memory_limit = resolved.memory_limit;
   if (config.tune) {
-    const Tuning tuning = tune_tiles(module, *resolved.backend, options.schedule, options.memory_limit);
+    const Tuning tuning =
+        tune_tiles(module, *resolved.backend, options.schedule, options.memory_limit, config.on_measuring);
     options.schedule.tiles = tuning.tiles;
     options.tune = tuning.statistics;
     show(Stage::kTuning, tuning.text);

@@ -36,8 +36,13 @@ double median(std::vector<double> values) {
 
 class Tuner {
  public:
-  Tuner(const GraphModule& module, Backend& backend, ScheduleOptions options, int64_t memory_limit)
-      : module_(module), backend_(backend), options_(std::move(options)), memory_limit_(memory_limit) {}
+  Tuner(const GraphModule& module, Backend& backend, ScheduleOptions options, int64_t memory_limit,
+        const std::function<void(int)>& before_measuring)
+      : module_(module),
+        backend_(backend),
+        options_(std::move(options)),
+        memory_limit_(memory_limit),
+        before_measuring_(before_measuring) {}
 
   Tuning run() {
     Measurements* measurements = backend_.measurements();
@@ -61,6 +66,7 @@ class Tuner {
       lines_ += concat(contraction.key, "\n  ", text(*tile), " kept from before\n");
       tuning_.statistics.kept++;
     }
+    if (!unknown.empty() && before_measuring_) before_measuring_(static_cast<int>(unknown.size()));
     if (!unknown.empty()) measure(unknown, *measurements);
     // The clock of the measurements may stand still while a compiler works on other threads.
     const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
@@ -158,6 +164,7 @@ class Tuner {
   Backend& backend_;
   ScheduleOptions options_;
   const int64_t memory_limit_;
+  const std::function<void(int)>& before_measuring_;
   Schedule schedule_;  ///< With the heuristic's tiles.
   std::vector<int64_t> values_;
   TileTable tiles_;
@@ -186,9 +193,10 @@ size_t fastest_candidate(const std::vector<std::vector<double>>& rounds) {
   return fastest;
 }
 
-Tuning tune_tiles(const GraphModule& module, Backend& backend, const ScheduleOptions& options, int64_t memory_limit) {
+Tuning tune_tiles(const GraphModule& module, Backend& backend, const ScheduleOptions& options, int64_t memory_limit,
+                  const std::function<void(int contractions)>& before_measuring) {
   try {
-    return Tuner(module, backend, options, memory_limit).run();
+    return Tuner(module, backend, options, memory_limit, before_measuring).run();
   } catch (const std::exception& error) {
     Tuning none;
     none.text = concat("tiles are the heuristic's: ", error.what(), "\n");

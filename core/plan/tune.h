@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,8 +32,10 @@ struct Tuning {
 ///
 /// A tile must be some percent faster than the heuristic's to replace it. What can't be measured (a backend without
 /// Measurements, no memory within `memory_limit` bytes (0: no limit), no compiler) keeps the heuristic's: this never
-/// fails.
-Tuning tune_tiles(const GraphModule& module, Backend& backend, const ScheduleOptions& options, int64_t memory_limit);
+/// fails. `before_measuring`, when there is one, is told how many contractions are about to be measured, which takes up
+/// to seconds.
+Tuning tune_tiles(const GraphModule& module, Backend& backend, const ScheduleOptions& options, int64_t memory_limit,
+                  const std::function<void(int contractions)>& before_measuring = {});
 
 /// Which candidate to take, given the seconds of each in some rounds: the heuristic's, number 0, unless another one
 /// took at least 3 % less, in its shortest round and in most rounds both.

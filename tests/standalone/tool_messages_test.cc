@@ -70,8 +70,18 @@ TEST_F(Tool, TilesAreMeasuredOnceAndWhereThatMeansSomething) {
   const std::string first = text("show silero-v6-16k --stage tuning", cache);
   EXPECT_NE(first.find("0 have tiles from before"), std::string::npos) << first;
   EXPECT_NE(first.find("the heuristic's"), std::string::npos) << first;
+  // Seconds in which nothing seems to happen are announced.
+  const auto announced = [&](const std::string& end) {
+    const std::string error = read(path("error"));
+    return error.find("tandem: note: measuring which register tiles are fastest for ") == 0 &&
+           error.find(" kinds of matrix products; " + end + "\n") != std::string::npos;
+  };
+  EXPECT_TRUE(announced("the cache keeps them")) << read(path("error"));
   const std::string second = text("show silero-v6-16k --stage tuning", cache);
   EXPECT_NE(second.find("0 were measured"), std::string::npos) << second;
+  EXPECT_EQ(read(path("error")), "");
+  text("show silero-v6-16k --stage tuning", "TANDEM_CACHE=off");
+  EXPECT_TRUE(announced("there is no cache to keep them")) << read(path("error"));
   // Off unless it is asked for, and an option wins over the variable.
   EXPECT_EQ(text("show silero-v6-16k --stage tuning --tune=false", cache), "");
   EXPECT_EQ(text("show silero-v6-16k --stage tuning --tune=false", cache + "TANDEM_TUNE=1"), "");
