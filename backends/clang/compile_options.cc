@@ -5,14 +5,15 @@ namespace tandem {
 namespace {
 
 // Our kernels are vectorised and unrolled when they arrive: what is left is to clean up, to hoist and to simplify
-// subscripts. Vectorisers, unrollers and the idiom recogniser (which would call memset) have no place here.
+// subscripts. Vectorisers, unrollers and the idiom recogniser (which would call memset) have no place here; nor has
+// indvars, whose analysis of subscripts with many minima took a quarter of the passes' time and changed no kernel's.
 // Every value is a variable of C: mem2reg takes those away in less time than sroa, which is for the few unions that are
 // left. Without no-verify-fixpoint, a pipeline given as text ends the process when one round of instcombine isn't
 // enough.
 constexpr const char* kPasses =
     "always-inline,"
     "function(mem2reg,sroa<modify-cfg>,simplifycfg,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
-    "loop-mssa(loop-rotate,licm),loop(indvars),"
+    "loop-mssa(loop-rotate,licm),"
     "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,dce)";
 
 }  // namespace
@@ -28,7 +29,9 @@ CompileOptions compile_options_for(const Capabilities& capabilities, bool debug)
                // Objects stand alone: no loop may become a call of memset.
                "-ffreestanding", "-fno-builtin", "-O2", "-disable-llvm-passes", "-w",
                // Two calls for every variable, which all end up in registers.
-               "-disable-lifetime-markers"};
+               "-disable-lifetime-markers",
+               // Nobody reads the names of what is gone a moment later.
+               "-discard-value-names"};
   const char* cpu = capabilities.vector_bytes >= 64   ? "x86-64-v4"
                     : capabilities.vector_bytes >= 32 ? "x86-64-v3"
                                                       : "x86-64-v2";
