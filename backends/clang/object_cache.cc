@@ -186,7 +186,14 @@ void ObjectCache::store(const std::string& key, const std::vector<uint8_t>& obje
   }
   if (::renameat(folder_, temporary.c_str(), folder_, (key + kSuffix).c_str()) != 0)
     ::unlinkat(folder_, temporary.c_str(), 0);
-  trim();
+  if (is_turn_to_trim(key, object.size() + kHeaderSize)) trim();
+}
+
+// To look at every file takes a tenth of a second where there are many, as long as it takes to compile some kernels.
+// Keys are digests, and so as good as random numbers that need no state: one in (share / stored) of them has its turn.
+bool ObjectCache::is_turn_to_trim(const std::string& key, uint64_t stored) const {
+  const uint64_t share = limit_bytes_ / 64;
+  return stored >= share || std::strtoull(key.substr(0, 16).c_str(), nullptr, 16) % share < stored;
 }
 
 void ObjectCache::trim() const {

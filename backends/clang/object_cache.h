@@ -37,11 +37,13 @@ class ObjectCache {
 
   /// The object with this key (64 hexadecimal digits). Damaged, foreign or truncated files count as absent.
   std::optional<std::vector<uint8_t>> find(const std::string& key) const;
-  /// Stores an object; when all files together exceed the limit, those used longest ago go.
+  /// Stores an object. Looks for files to remove, those used longest ago, when all together exceed the limit: once for
+  /// about a sixty-fourth of it stored, by whichever processes, so that they exceed it by no more than a few of these.
   void store(const std::string& key, const std::vector<uint8_t>& object) const;
 
  private:
   void open_folder(const std::string& folder);
+  bool is_turn_to_trim(const std::string& key, uint64_t stored) const;
   void trim() const;
 
   int folder_ = -1;

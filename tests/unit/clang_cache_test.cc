@@ -144,6 +144,32 @@ TEST_F(ClangCache, ForgetsWhatWasUsedLongestAgo) {
   EXPECT_TRUE(cache.find(key(3)));
 }
 
+TEST_F(ClangCache, LooksThroughTheFolderOnceForASixtyFourthOfTheLimit) {
+  const std::string path = concat(folder_.path(), "/objects-v1/temporary-1-1");
+  const auto looks = [&](uint64_t limit, int count) {
+    const ObjectCache cache(folder_.path(), limit);
+    int times = 0;
+    for (int i = 0; i < count; i++) {
+      // Every look removes what a killed process left there an hour ago.
+      if (!fs::exists(path)) {
+        std::ofstream(path) << "left";
+        fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(2));
+      }
+      Sha256 hash;
+      hash.field(concat(i));
+      cache.store(hash.finish_text(), std::vector<uint8_t>(952));
+      times += fs::exists(path) ? 0 : 1;
+    }
+    return times;
+  };
+  EXPECT_EQ(looks(64 * 1000, 20), 20);
+  // 400 times 1,000 bytes, a sixty-fourth being 20,000: about twenty, as chance has it.
+  const int some = looks(64 * 20000, 400);
+  EXPECT_GE(some, 10);
+  EXPECT_LE(some, 40);
+  EXPECT_EQ(looks(uint64_t{1} << 40, 100), 0);
+}
+
 TEST_F(ClangCache, ProcessesShareOneFolder) {
   std::vector<pid_t> children;
   for (int child = 0; child < 2; child++) {
