@@ -70,6 +70,18 @@ test('errors keep their code on the way out of a worker', async () => {
   ]);
 });
 
+test('tuned plans: kept tiles, damaged and broken stores, the bits of plans that are not tuned', async () => {
+  assert.deepEqual(await run('tuning'), []);
+});
+
+test('a browser keeps the tiles that tuning found, for pages and workers, as long as it is the same browser', async (t) => {
+  assert.deepEqual(await run('keptTiles'), []);
+  const { tiles, probability } = await run('tilesOfWorker');
+  t.diagnostic(`a tuned detector in a worker left ${tiles} tiles`);
+  assert.ok(tiles > 0);
+  assert.ok(probability >= 0 && probability < 0.1, `${probability}`);
+});
+
 test('the page reported no errors of its own', () => {
   const unexpected = errors().filter((text) => !text.includes('404'));
   assert.deepEqual(unexpected, []);
