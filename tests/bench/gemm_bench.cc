@@ -91,6 +91,24 @@ Case row_case(const std::string& name, int64_t rows, int64_t columns, bool norm)
   return c;
 }
 
+/// Of `heads` heads: x holds queries, keys and values.
+Case attention_case(int64_t heads, int64_t time, int64_t width) {
+  Case c;
+  c.name = concat("attention ", heads, " heads, ", time, "x", width);
+  c.x = {3 * heads, time, width};
+  c.graph = [=](const Tensor& x, const std::vector<Tensor>&) {
+    const auto part = [&](int64_t i) { return x.slice(0, i * heads, (i + 1) * heads); };
+    const Tensor scores = matmul(part(0), part(1).transpose(1, 2)) * (1 / std::sqrt(static_cast<double>(width)));
+    return matmul(softmax(scores, 2), part(2));
+  };
+  c.outputs = heads * time * width;
+  c.flops = 4.0 * static_cast<double>(heads * time * time * width);
+  c.onednn = [=](const float* x, const std::vector<Values>&, float* y) {
+    return peers::onednn_attention(x, y, heads, time, width);
+  };
+  return c;
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all = {matmul_case("gemm", 256, 768, 768), matmul_case("gemm", 256, 766, 768)};
   for (int64_t t : {141, 143, 144}) {
@@ -105,6 +123,7 @@ std::vector<Case> cases() {
   all.push_back(conv_case("conv1d 64 -> 768, 5 taps, stride 2, 570 frames", 64, 570, 768, 5, 2, 2));
   all.push_back(row_case("softmax 64x500", 64, 500, false));
   all.push_back(row_case("layer norm 143x768", 143, 768, true));
+  for (int64_t t : {143, 500}) all.push_back(attention_case(16, t, 48));
   return all;
 }
 

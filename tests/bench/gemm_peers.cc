@@ -3,6 +3,7 @@
 #include <cblas.h>
 
 #include <algorithm>
+#include <cmath>
 #include <oneapi/dnnl/dnnl.hpp>
 
 namespace tandem::bench::peers {
@@ -103,6 +104,33 @@ Work onednn_layer_norm(const float* x, const std::vector<float>& scale, const st
              {{DNNL_ARG_SRC, view(layout, x)},
               {DNNL_ARG_SCALE_SHIFT, reordered(both, both_layout, both_layout)},
               {DNNL_ARG_DST, view(layout, y)}});
+}
+
+Work onednn_attention(const float* x, float* y, int64_t heads, int64_t time, int64_t width) {
+  using Tag = memory::format_tag;
+  const int64_t operand = heads * time * width;
+  const memory::desc rows = plain({heads, time, width}, Tag::abc), columns = plain({heads, width, time}, Tag::acb),
+                     square = plain({heads, time, time}, Tag::abc);
+  dnnl::primitive_attr scaled;
+  scaled.set_output_scales(0, {1 / std::sqrt(static_cast<float>(width))});
+  const auto scores = std::make_shared<std::vector<float>>(static_cast<size_t>(heads * time * time));
+  const memory between = view(square, scores->data());
+  const Work first =
+      run(dnnl::matmul({dnnl::matmul::desc(rows, columns, square), scaled, machine().engine}),
+          {{DNNL_ARG_SRC, view(rows, x)}, {DNNL_ARG_WEIGHTS, view(columns, x + operand)}, {DNNL_ARG_DST, between}});
+  const Work softmax =
+      run(dnnl::softmax_forward(
+              {dnnl::softmax_forward::desc(dnnl::prop_kind::forward_inference, square, 2), machine().engine}),
+          {{DNNL_ARG_SRC, between}, {DNNL_ARG_DST, between}});
+  const Work second =
+      run(dnnl::matmul({dnnl::matmul::desc(square, rows, rows), machine().engine}),
+          {{DNNL_ARG_SRC, between}, {DNNL_ARG_WEIGHTS, view(rows, x + 2 * operand)}, {DNNL_ARG_DST, view(rows, y)}});
+  return [=] {
+    static_cast<void>(scores);  // Kept as long as the work.
+    first();
+    softmax();
+    second();
+  };
 }
 
 }  // namespace tandem::bench::peers

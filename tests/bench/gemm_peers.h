@@ -22,5 +22,8 @@ Work onednn_conv1d(const float* x, const std::vector<float>& weight, float* y, i
 Work onednn_softmax(const float* x, float* y, int64_t rows, int64_t columns);
 Work onednn_layer_norm(const float* x, const std::vector<float>& scale, const std::vector<float>& shift, float* y,
                        int64_t rows, int64_t columns);
+/// x [3 * heads, time, width]: queries, keys, values; y [heads, time, width] = softmax(queries * keys' / sqrt(width)) *
+/// values, in three primitives.
+Work onednn_attention(const float* x, float* y, int64_t heads, int64_t time, int64_t width);
 
 }  // namespace tandem::bench::peers

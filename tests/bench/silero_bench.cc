@@ -58,6 +58,33 @@ void check(SileroOffline& detector, Plan& plan, const std::vector<float>& sample
   forget();
 }
 
+/// Version 6, which is the same work with other weights, beside itself in onnxruntime.
+void run_version_6(Report& report) {
+  ClangBackendOptions options = ClangBackendOptions::from_environment();
+  options.threads = 1;
+  const std::shared_ptr<Backend> backend = make_clang_backend(options);
+  const std::unique_ptr<Plan> plan =
+      silero_plan(testing::silero_weights("v6", 16000), backend, backend->capabilities(), Numerics::kFast);
+  std::string reason;
+  const auto peer = OnnxruntimeSilero::make(testing::silero_onnx_path("v6"), reason);
+  if (!peer) return report.note(reason);
+  const std::vector<float> samples = recording();
+  for (size_t i = 0; i + 576 < samples.size() && i < 10 * 512; i += 512)
+    if (!(std::abs(silero_step(*plan, &samples[i]) - peer->step(&samples[i])) < 1e-4f))
+      throw std::runtime_error("onnxruntime disagrees on version 6");
+  const std::vector<Timing> timings =
+      compete({{concat("v6, ", backend->capabilities().isa, " fast"), [&] { silero_step(*plan, samples.data()); }},
+               {"v6, onnxruntime", [&] { peer->step(samples.data()); }}},
+              50, 3000);
+  for (const Timing& timing : timings)
+    report.row(timing.name, {{"median us", timing.median},
+                             {"min us", timing.minimum},
+                             {"x hand16", "-"},
+                             {"min x hand16", "-"},
+                             {"step / this", ratio(timings[0], timing)},
+                             {"ort / this", ratio(timings[1], timing)}});
+}
+
 void run(Report& report) {
   const SileroWeights weights = testing::silero_weights("v5", 16000);
   ClangBackendOptions options = ClangBackendOptions::from_environment();
@@ -145,9 +172,10 @@ void run(Report& report) {
 }  // namespace tandem::bench
 
 int main(int argc, char** argv) {
-  tandem::bench::Report report(argc, argv, "One step of Silero VAD v5, 16 kHz, one thread");
+  tandem::bench::Report report(argc, argv, "One step of Silero VAD v5 (and v6), 16 kHz, one thread");
   try {
     tandem::bench::run(report);
+    tandem::bench::run_version_6(report);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
