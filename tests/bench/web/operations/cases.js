@@ -42,6 +42,15 @@ function feedForwardCase(rows, width, hidden) {
   };
 }
 
+function attentionCase(heads, frames, width) {
+  const shape = [heads, frames, width];
+  return {
+    name: `attention ${heads} heads, ${frames}x${width}`, kind: 'attention', flops: 4 * heads * frames * frames * width,
+    inputs: { q: random(22, shape, 4), k: random(23, shape, 4), v: random(24, shape) }, weights: {},
+    scale: 1 / Math.sqrt(width),
+  };
+}
+
 export const cases = [
   productCase('GEMM 256x768x768', 256, 768, 768),
   productCase('GEMM 256x768x766', 256, 768, 766),
@@ -62,6 +71,8 @@ export const cases = [
   feedForwardCase(141, 768, 3072),
   feedForwardCase(143, 768, 3072),
   feedForwardCase(144, 768, 3072),
+  attentionCase(16, 143, 48),
+  attentionCase(16, 500, 48),
 ];
 
 const sigmoid = (x) => 1 / (1 + Math.exp(-x));
@@ -73,6 +84,18 @@ function product(x, w, m, k, n) {
       const a = x[i * k + p];
       for (let j = 0; j < n; j++) y[i * n + j] += a * w[p * n + j];
     }
+  }
+  return y;
+}
+
+function softmax(x, rows, width) {
+  const y = new Float64Array(x.length);
+  for (let i = 0; i < rows; i++) {
+    const row = x.subarray(i * width, (i + 1) * width);
+    const largest = Math.max(...row);
+    let sum = 0;
+    for (const value of row) sum += Math.exp(value - largest);
+    row.forEach((value, j) => { y[i * width + j] = Math.exp(value - largest) / sum; });
   }
   return y;
 }
@@ -113,14 +136,17 @@ const references = {
     return y;
   },
   softmax({ inputs: { x } }) {
-    const [rows, width] = x.shape;
-    const y = new Float64Array(x.values.length);
-    for (let i = 0; i < rows; i++) {
-      const row = x.values.subarray(i * width, (i + 1) * width);
-      const largest = Math.max(...row);
-      let sum = 0;
-      for (const value of row) sum += Math.exp(value - largest);
-      row.forEach((value, j) => { y[i * width + j] = Math.exp(value - largest) / sum; });
+    return softmax(x.values, ...x.shape);
+  },
+  attention({ inputs: { q, k, v }, scale }) {
+    const [heads, frames, width] = q.shape;
+    const y = new Float64Array(q.values.length);
+    for (let head = 0; head < heads; head++) {
+      const part = ({ values }) => values.subarray(head * frames * width, (head + 1) * frames * width);
+      const turned = Float64Array.from({ length: frames * width },
+        (_, i) => part(k)[(i % frames) * width + Math.floor(i / frames)]);
+      const scores = product(part(q), turned, frames, width, frames).map((score) => score * scale);
+      y.set(product(softmax(scores, frames, frames), part(v), frames, frames, width), head * frames * width);
     }
     return y;
   },

@@ -10,6 +10,7 @@ const builders = {
     const next = x.lstmCell(h, c, wIh, wHh, b);
     return { h: next.h, c: next.c };
   },
+  attention: ({ q, k, v }, weights, { scale }) => q.matmul(k.transpose(1, 2)).mul(scale).softmax(-1).matmul(v),
   feedForward: ({ x }, { scale, shift, w1, b1, w2, b2 }) =>
     x.layerNorm(scale, shift).matmul(w1).add(b1).silu().matmul(w2).add(b2).add(x),
 };

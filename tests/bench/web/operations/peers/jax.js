@@ -20,6 +20,7 @@ const operations = {
     const next = nn.sigmoid(f).mul(c).add(nn.sigmoid(i).mul(np.tanh(g)));
     return [nn.sigmoid(o).mul(np.tanh(next.ref)), next];
   },
+  attention: ({ q, k, v }, { scale }) => np.matmul(nn.softmax(np.matmul(q, k.transpose([0, 2, 1])).mul(scale), -1), v),
   feedForward: ({ x, scale, shift, w1, b1, w2, b2 }) => {
     const inner = np.matmul(layerNorm(x.ref, scale, shift), w1).add(b1);
     return np.matmul(nn.silu(inner), w2).add(b2).add(x);

@@ -59,6 +59,14 @@ const graphs = {
     const next = call('add', kept, call('mul', call('logistic', i), call('tanh', g)));
     return [call('mul', call('logistic', o), call('tanh', next)), next];
   },
+  attention(model, { q, k, v }, { inputs, scale }) {
+    const [heads, frames, width] = inputs.q.shape;
+    const square = [heads, frames, frames];
+    const call = (name, from, shape, options) => model.call(name, from, [shape], options);
+    const scores = call('batchMatmul', [q, k], square, { transposesSecond: true });
+    const scaled = call('mul', [scores, model.tensor([], Float32Array.of(scale))], square);
+    return [call('batchMatmul', [call('softmax', [scaled], square), v], [heads, frames, width])];
+  },
   feedForward(model, { x }, { inputs, weights }) {
     const [rows, width] = inputs.x.shape;
     const hidden = weights.w1.shape[1];

@@ -29,6 +29,14 @@ const graphs = {
     shapes: { x: [1, 1, 128], h: [1, 1, 128], c: [1, 1, 128] },
     outputs: ['y', 'cell'],
   }),
+  attention: ({ scale }) => ({
+    nodes: [
+      ['Transpose', ['k'], ['turned'], { perm: [0, 2, 1] }], ['MatMul', ['q', 'turned'], ['scores']],
+      ['Mul', ['scores', 'scale'], ['scaled']], ['Softmax', ['scaled'], ['shares'], { axis: 2 }],
+      ['MatMul', ['shares', 'v'], ['y']],
+    ],
+    weights: { scale: { shape: [1], values: Float32Array.of(scale) } },
+  }),
   feedForward: ({ weights }) => ({
     nodes: [
       ['LayerNormalization', ['x', 'scale', 'shift'], ['norm'], { axis: 1, epsilon: { float: 1e-5 } }],

@@ -28,6 +28,8 @@ const operations = {
     const next = tf.add(tf.mul(tf.sigmoid(f), c), tf.mul(tf.sigmoid(i), tf.tanh(g)));
     return [tf.mul(tf.sigmoid(o), tf.tanh(next)), next];
   },
+  attention: (tf, { q, k, v }, weights, { scale }) =>
+    tf.matMul(tf.softmax(tf.mul(tf.matMul(q, k, false, true), scale)), v),
   feedForward: (tf, { x }, { scale, shift, w1, b1, w2, b2 }) => {
     const inner = tf.fused.matMul({ a: layerNorm(tf, x, scale, shift), b: w1, bias: b1 });
     return tf.add(tf.fused.matMul({ a: tf.mul(inner, tf.sigmoid(inner)), b: w2, bias: b2 }), x);

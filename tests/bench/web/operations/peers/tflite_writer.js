@@ -7,6 +7,7 @@ const operators = {
   reshape: [22],
   concatenation: [2, ({ axis }) => [10, [['int', axis]]]],
   convolution: [3, ({ stride }) => [1, [['byte', 1], ['int', stride], ['int', 1], ['byte', 0], ['int', 1], ['int', 1]]]],
+  batchMatmul: [126, ({ transposesSecond = false }) => [101, [['byte', 0], ['byte', Number(transposesSecond)]]]],
   fullyConnected: [9, () => [8, [['byte', 0]]]],
   softmax: [25, () => [9, [['float', 1]]]],
   mean: [40, () => [27, [['byte', 1]]]],
