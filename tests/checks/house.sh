@@ -29,6 +29,8 @@ report "files are at most 500 lines long" \
   "$(for f in "${code[@]}"; do n=$(wc -l <"$f"); [ "$n" -le 500 ] || echo "$f: $n lines"; done)"
 report "README files of folders are at most 30 lines long" \
   "$(select_files '.+/README\.md$' | while read -r f; do n=$(wc -l <"$f"); [ "$n" -le 30 ] || echo "$f: $n lines"; done)"
+report "Markdown begins with a title" \
+  "$(select_files '\.md$' | while read -r f; do head -1 "$f" | grep -q '^# [^ ]' || echo "$f: $(head -1 "$f")"; done)"
 report "lines of C++ are at most 120 columns wide" \
   "$(for f in "${cpp[@]}"; do [[ "$f" == *.def ]] || awk 'length($0) > 120 { print FILENAME ":" FNR }' "$f"; done)"
 report "nothing is left to be done later" "$(search '\b(TODO|FIXME|XXX|HACK)\b' "${code[@]}")"
