@@ -196,8 +196,7 @@ void KernelPrinter::statement(ValueId id) {
       }
       return line("}");
     case Opcode::kInsert:
-      if (instruction.type.lanes > 1 && !is_mask(instruction.type.scalar)) {
-        // As statements: a helper function would be inlined once for every lane.
+      if (inserts_by_statements(instruction)) {
         line(
             concat(prelude_.type(instruction.type), " v", id, " = ", expressions_.value(instruction.operands[0]), ";"));
         return line(

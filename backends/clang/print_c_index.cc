@@ -33,11 +33,8 @@ bool may_have_name(const Index& index) {
 
 CIndexPrinter::CIndexPrinter(CPrelude& prelude, const Kernel& kernel)
     : prelude_(prelude), variables_(kernel.variables) {
-  for (const Instruction& instruction : kernel.instructions) {
-    count(instruction.index);
-    count(instruction.end);
-    if (instruction.count) count(*instruction.count);
-  }
+  for (const Instruction& instruction : kernel.instructions)
+    for_each_index(instruction, [&](const Index& index) { count(index); });
 }
 
 void CIndexPrinter::count(const Index& index) {

@@ -7,26 +7,26 @@ namespace {
 
 std::vector<uint32_t> count_uses(const Kernel& kernel) {
   std::vector<uint32_t> uses(kernel.instructions.size(), 0);
-  const auto count_leaves = [&](const Index& index) {
-    index.for_each_leaf([&](const Index& leaf) {
-      if (leaf.kind() == IndexKind::kValue) uses[leaf.id()] += 2;  // A subscript prints names only.
-    });
+  const auto note = [&](const Index& leaf) {
+    if (leaf.kind() == IndexKind::kValue) uses[leaf.id()] += 2;  // A subscript prints names only.
   };
   for (const Instruction& instruction : kernel.instructions) {
     for (int i = 0; i < info(instruction.opcode).operands; i++) uses[instruction.operands[i]]++;
-    if (!instruction.index.is_constant()) count_leaves(instruction.index);
-    if (!instruction.end.is_constant()) count_leaves(instruction.end);
-    if (instruction.count && !instruction.count->is_constant()) count_leaves(*instruction.count);
+    for_each_index(instruction, [&](const Index& index) { index.for_each_leaf(note); });
   }
   return uses;
 }
 
 bool is_expression(const Instruction& instruction) {
-  const bool by_statements = instruction.opcode == Opcode::kInsert && instruction.type.lanes > 1;
-  return makes_value(instruction.opcode) && instruction.opcode != Opcode::kVariable && !by_statements;
+  return makes_value(instruction.opcode) && instruction.opcode != Opcode::kVariable &&
+         !inserts_by_statements(instruction);
 }
 
 }  // namespace
+
+bool inserts_by_statements(const Instruction& instruction) {
+  return instruction.opcode == Opcode::kInsert && instruction.type.lanes > 1 && !is_mask(instruction.type.scalar);
+}
 
 RegistersInPlace find_registers_in_place(const Kernel& kernel) {
   const std::vector<uint32_t> uses = count_uses(kernel);

@@ -14,6 +14,9 @@ struct RegistersInPlace {
   std::vector<ValueId> targets;
 };
 
+/// Is it printed as statements instead of an expression? A helper function would be inlined once for every lane.
+bool inserts_by_statements(const Instruction& instruction);
+
 /// Looks through the blocks of a kernel.
 RegistersInPlace find_registers_in_place(const Kernel& kernel);
 

@@ -34,11 +34,8 @@ class Assembler {
       if (leaf.kind() == IndexKind::kValue && value_numbers_.count(leaf.id()) == 0)
         value_numbers_.emplace(leaf.id(), code_.indices.add_number());
     };
-    for (const Instruction& instruction : kernel_.instructions) {
-      instruction.index.for_each_leaf(note);
-      instruction.end.for_each_leaf(note);
-      if (instruction.count) instruction.count->for_each_leaf(note);
-    }
+    for (const Instruction& instruction : kernel_.instructions)
+      for_each_index(instruction, [&](const Index& index) { index.for_each_leaf(note); });
   }
 
   IndexExpression expression(const Index& index, bool check_values = false) {

@@ -17,13 +17,6 @@ constexpr uint32_t kEnd = UINT32_MAX - 2;
 
 bool names_register(Opcode opcode) { return opcode == Opcode::kGet || opcode == Opcode::kSet; }
 
-template <typename Visit>
-void for_each_index(const Instruction& instruction, Visit visit) {
-  visit(instruction.index);
-  visit(instruction.end);
-  if (instruction.count) visit(*instruction.count);
-}
-
 }  // namespace
 
 int part_count(Type type) {

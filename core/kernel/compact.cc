@@ -11,14 +11,6 @@
 namespace tandem {
 namespace {
 
-template <typename Visit>
-void for_each_index(Instruction& instruction, Visit visit) {
-  if (touches_memory(instruction.opcode) || instruction.opcode == Opcode::kIndex || instruction.opcode == Opcode::kLoop)
-    visit(instruction.index);
-  if (instruction.opcode == Opcode::kLoop) visit(instruction.end);
-  if (instruction.count) visit(*instruction.count);
-}
-
 class Compactor {
  public:
   explicit Compactor(Kernel kernel) : old_(std::move(kernel)) {

@@ -73,6 +73,15 @@ struct Instruction {
   BlockId otherwise = 0;            ///< if: the other block; 0 means none.
 };
 
+/// Calls `visit` with every index expression of an instruction; those that its opcode doesn't use are 0. `instruction`:
+/// an Instruction, const where visit only looks.
+template <typename AnyInstruction, typename Visit>
+void for_each_index(AnyInstruction& instruction, const Visit& visit) {
+  visit(instruction.index);
+  visit(instruction.end);
+  if (instruction.count) visit(*instruction.count);
+}
+
 /// How a kernel touches a buffer. Of kLocal nothing is there at the beginning of a call and nothing after it: each
 /// call, and so each piece of a range, may have its own, wherever the code generator likes (natively on the stack).
 enum class Access : uint8_t { kRead, kWrite, kReadWrite, kLocal };

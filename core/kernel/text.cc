@@ -29,7 +29,7 @@ std::string constant_text(const Instruction& instruction) {
 std::string value_bounds(const Instruction& instruction) {
   std::string out;
   std::vector<ValueId> seen;
-  const auto add = [&](const Index& index) {
+  for_each_index(instruction, [&](const Index& index) {
     index.for_each_leaf([&](const Index& leaf) {
       if (leaf.kind() != IndexKind::kValue) return;
       for (ValueId other : seen)
@@ -37,10 +37,7 @@ std::string value_bounds(const Instruction& instruction) {
       seen.push_back(leaf.id());
       out += concat(out.empty() ? " where v" : ", v", leaf.id(), " in ", leaf.lower(), " .. ", leaf.upper());
     });
-  };
-  add(instruction.index);
-  add(instruction.end);
-  if (instruction.count) add(*instruction.count);
+  });
   return out;
 }
 
