@@ -209,7 +209,7 @@ class ContractLowering : public RowLowering {
     }
     // What is left of a number that isn't constant goes in smaller tiles that end at the last row and may repeat rows
     // before them; only fewer rows than such a tile has are done one by one.
-    const int small = (tile_.rows + 1) / 2;
+    const int small = tile_.small_rows();
     const auto one_by_one = [&] {
       index[*row_axis_] = builder_.open_loop(whole, rows);
       tile_body(index, panel, first_column, columns, last, 1);
@@ -278,7 +278,7 @@ class ContractLowering : public RowLowering {
   void panel_of_lane(std::vector<Index> index, const Index& panel, const Index& first_column, const Index& columns,
                      bool last, const Index& rows) {
     const std::vector<TileVector> vectors = vectors_of(columns, last);
-    const int small = (tile_.rows + 1) / 2;
+    const int small = tile_.small_rows();
     const Index first = index[*row_axis_] = builder_.open_loop(0, rows, tile_.rows);
     const Index left = rows - first;
     builder_.open_if(builder_.binary(Opcode::kLessEqual, builder_.integer({Scalar::kI32, 1}, tile_.rows),
@@ -360,7 +360,7 @@ class ContractLowering : public RowLowering {
   /// Writes the sums of a tile to the rows of a local buffer from `first` on.
   void keep_sums(const Sums& sums, const Index& first) {
     if (!kept_) {
-      const int64_t elements = (tile_.rows + 1) / 2 * 2 * tile_.width();
+      const int64_t elements = 2 * tile_.small_rows() * tile_.width();
       const uint32_t slot = program_.add_slot(SlotRole::kIntermediate, sums_.held(), elements,
                                               concat("tile of ", graph_.node(group_.root).origin));
       kept_ = lowerer_.buffer_number(slot, sums_.held(), Access::kLocal);

@@ -19,6 +19,8 @@ struct Tile {
   int vectors = 1;
   int lanes = 4;
   int width() const { return vectors * lanes; }
+  /// Rows of the smaller tile, for what whole tiles leave over of a number of rows that isn't constant.
+  int small_rows() const { return (rows + 1) / 2; }
 
   friend bool operator==(const Tile& a, const Tile& b) {
     return a.rows == b.rows && a.vectors == b.vectors && a.lanes == b.lanes;
