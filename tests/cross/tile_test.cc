@@ -80,18 +80,23 @@ std::vector<int64_t> edges(bool columns) {
   return {sizes.begin(), sizes.end()};
 }
 
+/// On all targets, in both numerics; the reproducible bits must be the same everywhere.
+void run_everywhere(const GraphModule& module, int64_t depth, const std::vector<int64_t>& rows) {
+  std::vector<test::OutputBytes> first;
+  for (const test::Target& target : test::all_targets()) {
+    const auto bits = run(module, target, Numerics::kReproducible, depth, rows);
+    if (first.empty()) first = bits;
+    EXPECT_TRUE(bits == first) << target.name << " gives other bits than " << test::all_targets()[0].name;
+    run(module, target, Numerics::kFast, depth, rows);
+  }
+}
+
 TEST(Tiles, EveryNumberOfRowsOfOnePlan) {
   constexpr int64_t kDepth = 5, kMost = 30;
   std::vector<int64_t> rows;
   for (int64_t t = 1; t <= kMost; t++) rows.push_back(t % 2 == 0 ? t : kMost - t);
   const GraphModule module = products(Index::variable("t", 1, kMost), kDepth, edges(true));
-  std::vector<test::OutputBytes> first;
-  for (const test::Target& target : test::all_targets()) {
-    const auto bits = run(module, target, Numerics::kReproducible, kDepth, rows);
-    if (first.empty()) first = bits;
-    EXPECT_TRUE(bits == first) << target.name << " gives other bits than " << test::all_targets()[0].name;
-    run(module, target, Numerics::kFast, kDepth, rows);
-  }
+  run_everywhere(module, kDepth, rows);
 }
 
 // Sums long enough that what follows them is computed apart from the tile.
@@ -111,13 +116,7 @@ TEST(Tiles, WhatFollowsLongSumsOfEveryNumberOfRows) {
   for (size_t i = 0; i < module.outputs.size(); i++) module.output_names.push_back("y" + std::to_string(i));
   std::vector<int64_t> rows;
   for (int64_t i = 1; i <= kMost; i++) rows.push_back(i % 2 == 0 ? i : kMost + 1 - i);
-  std::vector<test::OutputBytes> first;
-  for (const test::Target& target : test::all_targets()) {
-    const auto bits = run(module, target, Numerics::kReproducible, kDepth, rows);
-    if (first.empty()) first = bits;
-    EXPECT_TRUE(bits == first) << target.name << " gives other bits than " << test::all_targets()[0].name;
-    run(module, target, Numerics::kFast, kDepth, rows);
-  }
+  run_everywhere(module, kDepth, rows);
 }
 
 TEST(Tiles, ConstantRowsGiveTheBitsOfVariableOnes) {

@@ -55,9 +55,8 @@ async function withEngine(createEngine, options, work) {
   }
 }
 
-/** What is wrong with what a browser keeps by itself: an engine without a store of its own, in a page. */
-export async function checkKeptTiles(createEngine) {
-  const { problems, same } = comparison();
+/** Where a browser keeps tiles by itself; `kept()` waits until there are some. */
+async function browserTiles() {
   const address = new URL('/tandem-tiles', location.origin).href;
   const cache = await caches.open('tandem');
   const forget = () => cache.delete(address);
@@ -65,6 +64,25 @@ export async function checkKeptTiles(createEngine) {
     for (let i = 0; i < 200 && !(await cache.match(address)); i++) await new Promise((resolve) => setTimeout(resolve, 5));
     return (await cache.match(address))?.text();
   };
+  return { cache, address, forget, kept };
+}
+
+/** How many tiles a tuned detector in a worker leaves for the next visit. */
+export async function tilesOfWorker(createWorkerEngine, weights) {
+  const { forget, kept } = await browserTiles();
+  await forget();
+  const engine = await createWorkerEngine({ tune: true });
+  const vad = await engine.loadSileroVad({ weights });
+  const probability = await vad.step(new Float32Array(512));
+  const text = await kept();
+  await engine.destroy();
+  return { tiles: text ? text.trim().split('\n').length : 0, probability };
+}
+
+/** What is wrong with what a browser keeps by itself: an engine without a store of its own, in a page. */
+export async function checkKeptTiles(createEngine) {
+  const { problems, same } = comparison();
+  const { cache, address, forget, kept } = await browserTiles();
   const visit = (options, work) => withEngine(createEngine, options, async (engine) => {
     const result = layers(engine);
     await work?.();

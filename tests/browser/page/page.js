@@ -8,7 +8,7 @@ import { checkLargeMemory } from '/checks/memory.mjs';
 import { checkCycles, checkMisuse } from '/checks/misuse.mjs';
 import { checkProfiles, checkSpeechProfiles } from '/checks/profile.mjs';
 import { checkSilero } from '/checks/silero_model.mjs';
-import { checkKeptTiles, checkTuning } from '/checks/tuning.mjs';
+import { checkKeptTiles, checkTuning, tilesOfWorker } from '/checks/tuning.mjs';
 
 async function bytes(url) {
   const response = await fetch(url);
@@ -192,21 +192,8 @@ window.checks = {
   async keptTiles() {
     return checkKeptTiles(createEngine);
   },
-  /** How many tiles a tuned detector in a worker leaves for the next visit. */
   async tilesOfWorker() {
-    const address = new URL('/tandem-tiles', location.origin).href;
-    await (await caches.open('tandem')).delete(address);
-    const engine = await createWorkerEngine({ tune: true });
-    const vad = await engine.loadSileroVad({ weights: weights('v5') });
-    const probability = await vad.step(new Float32Array(512));
-    let response;
-    for (let i = 0; i < 200 && !response; i++) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      response = await (await caches.open('tandem')).match(address);
-    }
-    const tiles = response ? (await response.text()).trim().split('\n').length : 0;
-    await engine.destroy();
-    return { tiles, probability };
+    return tilesOfWorker(createWorkerEngine, weights('v5'));
   },
   timings,
   policy: () => policy,
